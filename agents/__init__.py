@@ -1,0 +1,1 @@
+"""The deciding side: understanding, flows, planning, tools, replies. Pure steps; no Kafka, no I/O."""

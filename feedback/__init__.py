@@ -1,0 +1,1 @@
+"""Implicit signals and session health. Pure steps; imports only `schemas`."""

@@ -1,0 +1,1 @@
+"""The state bus, its snapshots, and the seals. Imports only `schemas`."""

@@ -1,0 +1,146 @@
+"""The state bus: every open conversation's state, in process, versioned, written by compare-and-set.
+
+A diff applied to the state before it gives the state after it, here, at recovery and in replay: `apply`
+is the only code that does so. States at rest are JSON bytes; the hot ones are also kept decoded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from schemas.state import SCHEMA
+from schemas.step import MISSING, State, put
+
+RECENT_MS = 86_400_000  # producers' event ids are remembered for a day,
+RECENT_MAX = 256  # and no more than this of them a conversation
+
+
+class VersionConflictError(Exception):
+    """Two writers, or a gap: a bug, which stops the partition (promise 2 and 3)."""
+
+    def __init__(self, conversation: str, expected: int, found: int) -> None:
+        super().__init__(f"{conversation}: expected version {expected}, found {found}")
+        self.conversation, self.expected, self.found = conversation, expected, found
+
+
+def empty(conversation: str) -> dict[str, Any]:
+    """Version 0 of a conversation: every section there, nothing in it."""
+    return {
+        "kind": "state", "schema": SCHEMA, "conversation": conversation, "version": 0, "now": 0, "session": None,
+        "perception": {"messages": {}, "intents": [], "language": None},
+        "memory": {"anchor": {}, "summaries": []},
+        "planning": {"flows": [], "owner": "agent", "queue": [], "turns": 0, "asked": {}, "clarified": 0,
+                     "reviews": {}, "handover": None, "last_message": None},
+        "tools": {"calls": {}},
+        "actions": {"messages": {}, "parked": [], "last_online": None, "online": False},
+        "feedback": {"windows": {}, "waiting_since": None, "last_keywords": [], "topics": {}, "last_score": None,
+                     "last_outbound_at": None},
+        "timers": {}, "pending": {}, "runtime": {"at": {}, "heard": {}, "recent": {}, "sent": {}},
+    }  # fmt: skip
+
+
+def pointer(path: tuple[str, ...]) -> str:
+    """A path as a JSON Pointer (RFC 6901): "~" and "/" in a key are escaped (case J05)."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def unpointer(text: str) -> tuple[str, ...]:
+    """The path of a JSON Pointer."""
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
+
+
+def apply(state: State, diff: Mapping[str, Any]) -> dict[str, Any]:
+    """The state after a diff (as plain JSON). Raises VersionConflictError when the diff's base is not this version."""
+    if diff["base"] != state["version"] or diff["version"] != state["version"] + 1:
+        raise VersionConflictError(diff["conversation"], diff["base"], state["version"])
+    after = dict(diff.get("whole") or state)
+    for change in diff["changes"]:
+        after = put(after, unpointer(change["path"]), change.get("after", MISSING))
+    after["version"], after["now"] = diff["version"], diff["now"]
+    after["runtime"] = _bookkeeping(after["runtime"], diff)
+    return after
+
+
+def _bookkeeping(runtime: Mapping[str, Any], diff: Mapping[str, Any]) -> dict[str, Any]:
+    cause = diff["cause"]
+    result = dict(runtime)
+    result["at"] = {**runtime["at"], cause["topic"]: max(cause["offset"], runtime["at"].get(cause["topic"], -1))}
+    position = cause.get("position")
+    if position:
+        result["heard"] = {**runtime["heard"], f"{cause['topic']}|{position[0]}": [position[1], position[2]]}
+    else:
+        oldest = cause["time"] - RECENT_MS
+        recent = {key: time for key, time in runtime["recent"].items() if time >= oldest}
+        recent[cause["id"]] = cause["time"]
+        while len(recent) > RECENT_MAX:
+            del recent[next(iter(recent))]
+        result["recent"] = recent
+    if diff["emits"]:
+        last = {emit["topic"]: [diff["version"], index] for index, emit in enumerate(diff["emits"])}
+        result["sent"] = {**runtime["sent"], **last}
+    return result
+
+
+class StateBus:
+    """The states of one partition. Not for several threads: one owner, one event loop (promise 2)."""
+
+    def __init__(self, hot: int = 2_000) -> None:
+        self._cold: dict[str, bytes] = {}
+        self._hot: OrderedDict[str, State] = OrderedDict()
+        self._size = hot
+
+    def __len__(self) -> int:
+        return len(self._cold.keys() | self._hot.keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cold.keys() | self._hot.keys())
+
+    def load(self, conversation: str, encoded: bytes) -> None:
+        """A state from a snapshot or checkpoint; it is decoded when it is first touched."""
+        self._cold[conversation] = encoded
+        self._hot.pop(conversation, None)
+
+    def read(self, conversation: str) -> State | None:
+        """The state (never mutate it), or None when the conversation is not open here."""
+        state = self._hot.get(conversation)
+        if state is not None:
+            self._hot.move_to_end(conversation)
+            return state
+        encoded = self._cold.get(conversation)
+        if encoded is None:
+            return None
+        state = orjson.loads(encoded)
+        self._keep(conversation, state)
+        return state
+
+    def encoded(self, conversation: str) -> bytes:
+        """The state as JSON bytes. Raises KeyError when the conversation is not open here."""
+        state = self._hot.get(conversation)
+        return self._cold[conversation] if state is None else orjson.dumps(state)
+
+    def write(self, state: State, expected: int) -> None:
+        """Compare-and-set: the stored version must be `expected` (0: none). Raises VersionConflictError."""
+        conversation = state["conversation"]
+        current = self.read(conversation)
+        found = 0 if current is None else current["version"]
+        if found != expected or state["version"] != expected + 1:
+            raise VersionConflictError(conversation, expected, found)
+        self._cold.pop(conversation, None)
+        self._keep(conversation, state)
+
+    def drop(self, conversation: str) -> None:
+        """A closed conversation leaves memory."""
+        self._cold.pop(conversation, None)
+        self._hot.pop(conversation, None)
+
+    def _keep(self, conversation: str, state: State) -> None:
+        self._hot[conversation] = state
+        self._hot.move_to_end(conversation)
+        while len(self._hot) > self._size:
+            cooled, old = self._hot.popitem(last=False)
+            if cooled not in self._cold:
+                self._cold[cooled] = orjson.dumps(old)

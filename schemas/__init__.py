@@ -1,0 +1,1 @@
+"""The contracts: one model, manifest and example a topic. Imports nothing of the other packages."""

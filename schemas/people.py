@@ -1,0 +1,38 @@
+"""human.requests and human.decisions: what people are asked, and what they decided."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import Id, Json, Millis, Model, Name, Text
+
+
+class HumanRequest(Model):
+    """human.requests v1: a hand-over of the conversation, or the review of one call (R-003-13, R-003-18)."""
+
+    request_id: Id
+    session_id: Id
+    kind: Literal["handover", "review"]
+    rule: Name
+    reason: Text
+    requested_at: Millis
+    expires_at: Millis | None = None
+    call_hash: str | None = Field(default=None, description="a review: hash of tool and arguments that it is bound to")
+    tool: Name | None = None
+    args: dict[str, Json] = Field(default_factory=dict, description="masked")
+    context: dict[str, Json] = Field(default_factory=dict, description="what the person needs to go on")
+
+
+class HumanDecision(Model):
+    """human.decisions v1: a person's word. It beats every rule (X9)."""
+
+    decision_id: Id
+    kind: Literal["approve", "refuse", "takeover", "release", "reply"]
+    by: Id
+    decided_at: Millis
+    request_id: Id | None = None
+    call_hash: str | None = None
+    reason: Text = ""
+    text: Text = Field(default="", description="a reply's words to the customer")

@@ -1,0 +1,186 @@
+"""The sections of a conversation's state; each is written by the processor that its docstring names."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import Id, Json, KeyPart, Model, Name, Share, Text
+from schemas.delivery import Choice, DeliveryState, Receipt
+from schemas.plans import PlanTask
+
+
+class SessionState(Model):
+    """Perception: the stretch of the conversation that is open now (a new one after 30 min of silence)."""
+
+    id: Id = Field(description="UUIDv7 of its first input's append time")
+    number: int = Field(ge=1)
+    shop: KeyPart
+    channel: KeyPart
+    sender: KeyPart
+    started: int
+    last_customer_at: int
+
+
+class HeardMessage(Model):
+    """Perception: one of the last customer messages."""
+
+    message_id: Id
+    event_id: Id
+    at: int
+    text: Text
+    intent: Name
+    language: str
+    revision: int = 1
+    recalled: bool = False
+
+
+class IntentStep(Model):
+    """Perception: one link of the intent chain (R-002-12)."""
+
+    intent: Name
+    confidence: Share
+    at: int
+    message_id: Id
+
+
+class PerceptionState(Model):
+    """What was heard: the last 20 messages and intents, oldest first."""
+
+    messages: dict[str, HeardMessage] = {}
+    intents: tuple[IntentStep, ...] = ()
+    language: str | None = None
+
+
+class MemoryState(Model):
+    """Memory: anchor and summaries; facts and relations live in their stores."""
+
+    anchor: dict[str, Json] = {}
+    summaries: tuple[Text, ...] = ()
+
+
+class FlowState(Model):
+    """Planning: a flow under way, and where it stands in its table."""
+
+    flow: Name
+    node: Name
+    plan_id: Id
+    plan_version: int
+    slots: dict[str, Json] = {}
+    entries: dict[str, int] = Field(default={}, description="times that each node was entered (R-003-10)")
+    path: tuple[Name, ...] = Field(default=(), description="nodes in the order entered (R-003-09)")
+    tasks: tuple[PlanTask, ...] = ()
+    message_id: Id = Field(description="the message that began it")
+    waiting_for: Literal["customer", "tool", "review", "none"] = "none"
+
+
+class PlanningState(Model):
+    """Planning: flows (the last is the active one), who owns the conversation, and the caps' counters."""
+
+    flows: tuple[FlowState, ...] = ()
+    owner: Literal["agent", "human"] = "agent"
+    queue: tuple[dict[str, Json], ...] = Field(default=(), description="wishes and messages that wait their turn")
+    turns: int = Field(default=0, description="decide-act steps of the open task (R-000-21)")
+    asked: dict[str, int] = Field(default={}, description="times that the customer asked the same (R-003-13)")
+    clarified: int = 0
+    reviews: dict[str, dict[str, Json]] = Field(default={}, description="open reviews by request id")
+    handover: dict[str, Json] | None = None
+    last_message: dict[str, Json] | None = None
+
+
+class CallState(Model):
+    """Tools: one declared call."""
+
+    tool: Name
+    status: Name
+    key: Id
+    declared_at: int
+    deadline: int
+    plan_id: Id
+    args_hash: str
+    result_id: Id | None = None
+
+
+class ToolsState(Model):
+    """Tools: the calls of the open session by id, newest last, at most 50."""
+
+    calls: dict[str, CallState] = {}
+
+
+class MessageState(Model):
+    """Delivery: one outbound message."""
+
+    state: DeliveryState
+    attempt: int = 1
+    kind: Name
+    template_id: Name
+    language: str
+    text: Text
+    choices: tuple[Choice, ...] = ()
+    in_reply_to: Id | None = None
+    queued_at: int
+    at: dict[str, int | None] = Field(default={}, description="state to the provider's time, null if it gave none")
+    assumed: bool = False
+    reason: Text = ""
+    displayed_seen: int | None = None
+    followed_up: bool = False
+
+
+class ParkedReceipt(Model):
+    """Delivery: a receipt that came before its message (A03)."""
+
+    receipt: Receipt
+    parked_at: int
+
+
+class ActionsState(Model):
+    """Delivery: outbound messages of the open session by id, parked receipts, and when the customer was seen."""
+
+    messages: dict[str, MessageState] = {}
+    parked: tuple[ParkedReceipt, ...] = ()
+    last_online: int | None = None
+    online: bool = False
+
+
+class FeedbackState(Model):
+    """Feedback: what the five signals need, and the windows that are not closed for good yet."""
+
+    windows: dict[str, dict[str, Json]] = Field(default={}, description="window start to its accumulators")
+    waiting_since: int | None = Field(default=None, description="customer message that we owe an answer")
+    last_keywords: tuple[Text, ...] = ()
+    topics: dict[str, int] = Field(default={}, description="issue to when it was last raised, 3 days")
+    last_score: int | None = None
+    last_outbound_at: int | None = None
+
+
+class TimerState(Model):
+    """A deadline that is running."""
+
+    due: int
+    set_by: int = Field(description="state version that set it")
+    index: int
+    data: dict[str, Json] = {}
+
+
+class PendingEffect(Model):
+    """A declared call or send without an outcome yet (promise 6)."""
+
+    kind: Literal["tool", "send"]
+    key: Id = Field(description="idempotency key")
+    declared_at: int
+    deadline: int
+    timeout_ms: int
+    set_by: int
+    request: dict[str, Json]
+
+
+class Bookkeeping(Model):
+    """The runtime's own: what was handled and what was emitted, so that a repeat is known as one."""
+
+    at: dict[str, int] = Field(default={}, description="input topic to the last offset handled")
+    heard: dict[str, tuple[int, int]] = Field(
+        default={}, description="`topic|source conversation` to the last emit position handled"
+    )
+    recent: dict[str, int] = Field(default={}, description="producers' event ids to append time; 24 h, at most 256")
+    sent: dict[str, tuple[int, int]] = Field(default={}, description="topic to the last emit's version and index")

@@ -1,0 +1,1 @@
+"""The Kafka side: the runtime that all processors share, the processors, gateway, demo and CLI."""

@@ -1,0 +1,1 @@
+"""The one loop that all processors share: owner, lanes, commit, effects, timers, dead letters."""

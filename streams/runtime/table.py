@@ -1,0 +1,21 @@
+"""A processor is a row: its input topics, its pure step, and what happens when it fails (R-002-49)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.step import Needs, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One processor. Rows with the same input topic run in table order inside one decision."""
+
+    name: str
+    inputs: tuple[str, ...]
+    step: Step
+    failure_domain: str
+    degrade: str
+    alarm: str
+    needs: Needs | None = None
+    opens_seal: bool = False

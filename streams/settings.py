@@ -1,0 +1,56 @@
+"""The one class of settings: environment variables `INTERLOCK_…`, or a `.env` file beside the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Every setting of Interlock; `INTERLOCK_GATEWAY_PORT=8081` sets `gateway_port`."""
+
+    model_config = SettingsConfigDict(env_prefix="INTERLOCK_", env_file=".env", extra="ignore", frozen=True)
+
+    bootstrap_servers: str = Field(default="", description="Kafka brokers; empty: start one under data_dir")
+    data_dir: Path = Field(default=Path(".interlock"), description="all local data: broker, snapshots, keys, outbox")
+    kafka_port: int = Field(default=0, description="port of the embedded broker; 0: a free one, then kept")
+    group: str = Field(default="interlock", description="consumer group and prefix of transactional ids")
+    partitions: int = Field(default=12, ge=1, description="partitions of every topic; the same for all (promise 1)")
+    replication: int = Field(default=1, ge=1, description="replicas of every topic")
+    retention_days: int = Field(default=180, ge=1, description="kept on topics that say `default` (X7)")
+
+    session_timeout_ms: int = Field(default=6_000, description="a silent worker is replaced after this")
+    heartbeat_ms: int = Field(default=1_500, description="group heartbeat interval")
+    lanes_max: int = Field(default=1_000, ge=1, description="inputs in flight a partition; above, intake pauses")
+    commit_max: int = Field(default=256, ge=1, description="decisions in one transaction at most")
+    commit_max_bytes: int = Field(default=2_000_000, description="bytes in one transaction at most")
+    revoke_grace_ms: int = Field(default=2_000, description="wait for commits handed over, on revoke")
+    snapshot_ms: int = Field(default=30_000, ge=100, description="interval of local snapshots (R-002-13)")
+    snapshot_alarm_ms: int = Field(default=60_000, description="an older snapshot raises the alarm (R-002-16)")
+    snapshot_dir: Path | None = Field(default=None, description="folder of snapshots; default data_dir/snapshots")
+    checkpoint_ms: int = Field(default=1_000, ge=10, description="state.updates at most this often")
+    dlq_limit: int = Field(default=100, ge=1, description="dead letters in a row that pause a topic partition")
+    skew_max_ms: int = Field(default=1_000, description="above this clock skew timers stop, with an alarm")
+
+    session_gap_ms: int = Field(default=1_800_000, description="silence that ends a session (J13)")
+    close_after_ms: int = Field(default=3_600_000, description="idle time after which a conversation is closed")
+    window_ms: int = Field(default=300_000, ge=1_000, description="health window (R-002-40)")
+    window_grace_ms: int = Field(default=10_000, ge=0, description="wait for late events after a window's end")
+    delivered_ms: int = Field(default=15_000, description="no delivered receipt: displayed, assumed (R-002-30)")
+    displayed_ms: int = Field(default=30_000, description="not displayed: resend (R-002-31)")
+    follow_up_ms: int = Field(default=120_000, description="read and silent: one follow-up (R-002-32)")
+    tool_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one tool call (R-003-21)")
+    review_ms: int = Field(default=600_000, description="a review expires after this")
+
+    host: str = Field(default="127.0.0.1", description="address that the HTTP servers listen on")
+    gateway_port: int = Field(default=8080, description="port of the web channel; 0: a free one")
+    metrics_port: int = Field(default=9108, description="port of a worker's metrics; 0: a free one")
+    shop_port: int = Field(default=8090, description="port of the example shop; 0: a free one")
+    gateway_url: str = Field(default="http://127.0.0.1:8080", description="where delivery posts what it sends")
+    shop_url: str = Field(default="http://127.0.0.1:8090", description="base of the example shop's tools")
+    tool_environment: str = Field(default="prod", description="which environment of the tool files is used")
+    packs: Path | None = Field(default=None, description="folder of own flows, tools, templates over the built-in")
+    master_key_file: Path | None = Field(default=None, description="32 bytes, base64; default data_dir/master.key")
+    log_level: str = Field(default="INFO", description="logging level")
