@@ -6,6 +6,8 @@ is the only code that does so. States at rest are JSON bytes; the hot ones are a
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,8 +41,14 @@ def empty(conversation: str) -> dict[str, Any]:
         "actions": {"messages": {}, "parked": [], "last_online": None, "online": False},
         "feedback": {"windows": {}, "waiting_since": None, "last_keywords": [], "topics": {}, "last_score": None,
                      "last_outbound_at": None},
-        "timers": {}, "pending": {}, "runtime": {"at": {}, "heard": {}, "recent": {}, "sent": {}},
+        "timers": {}, "pending": {}, "runtime": {"at": {}, "heard": {}, "recent": {}, "sent": {}, "paused": {}},
     }  # fmt: skip
+
+
+def recent_key(topic: str, record_id: str) -> str:
+    """How a producer's id is remembered: 72 bits of a hash, 12 characters."""
+    digest = hashlib.blake2b(f"{topic}|{record_id}".encode(), digest_size=9).digest()
+    return base64.urlsafe_b64encode(digest).decode()
 
 
 def pointer(path: tuple[str, ...]) -> str:
@@ -75,7 +83,7 @@ def _bookkeeping(runtime: Mapping[str, Any], diff: Mapping[str, Any]) -> dict[st
     else:
         oldest = cause["time"] - RECENT_MS
         recent = {key: time for key, time in runtime["recent"].items() if time >= oldest}
-        recent[cause["id"]] = cause["time"]
+        recent[recent_key(cause["topic"], cause["id"])] = cause["time"]
         while len(recent) > RECENT_MAX:
             del recent[next(iter(recent))]
         result["recent"] = recent

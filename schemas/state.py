@@ -28,9 +28,13 @@ SCHEMA = 1
 
 
 class ConversationState(Model):
-    """The state bus's object for one conversation (R-002-46); version 0 is an empty one."""
+    """The state bus's object for one conversation (R-002-46); version 0 is an empty one.
 
-    kind: Literal["state"] = "state"
+    A closed conversation is the same object with its sections emptied, kind `residue`: versions never
+    start again, repeats are known, and the next message opens it again.
+    """
+
+    kind: Literal["state", "residue"] = "state"
     schema_: int = Field(default=SCHEMA, alias="schema")
     conversation: Id
     version: int = Field(ge=0)
@@ -47,21 +51,6 @@ class ConversationState(Model):
     runtime: Bookkeeping = Bookkeeping()
 
 
-class Residue(Model):
-    """What is kept of a closed conversation, so that versions never start again and repeats are known."""
-
-    kind: Literal["residue"] = "residue"
-    schema_: int = Field(default=SCHEMA, alias="schema")
-    conversation: Id
-    version: int = Field(ge=1)
-    now: int
-    closed_at: int
-    hash: str = Field(description="hex SHA-256 of the last whole state, canonical JSON")
-    link: Id | None = None
-    runtime: Bookkeeping
-    feedback: FeedbackState = FeedbackState()
-
-
 class Mark(Model):
     """The end of a checkpoint: up to where state.updates holds every state of its partition."""
 
@@ -72,7 +61,7 @@ class Mark(Model):
     stamped_at: int
 
 
-StateUpdate = Annotated[ConversationState | Residue | Mark, Field(discriminator="kind")]
+StateUpdate = Annotated[ConversationState | Mark, Field(discriminator="kind")]
 
 
 class Cause(Model):

@@ -54,8 +54,8 @@ class Clock(Protocol):
 class CommitPort(Protocol):
     """The partition's transactional producer (promise 4)."""
 
-    async def commit(self, batch: Sequence[Outgoing]) -> list[int]:
-        """All records in one transaction; their offsets, in order, once it is committed.
+    async def commit(self, batch: Sequence[Outgoing]) -> list[tuple[int, int]]:
+        """All records in one transaction; their (offset, append time ms), in order, once it is committed.
 
         Retries what can be retried for at most 10 s. Raises PartitionLostError for any other outcome.
         """
