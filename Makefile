@@ -1,0 +1,81 @@
+# Every command of the project. Needs Python 3.11+, make and a package registry; everything else is fetched.
+# `make` alone lists the commands.
+
+PYTHON ?= python3
+VENV   ?= .venv
+PY     := $(VENV)/bin/python
+KILLS  ?= 0
+RECORDS ?= 10000
+ONLY   ?=
+RUN    := $(VENV)/.run-installed
+DEV    := $(VENV)/.dev-installed
+PIP    := $(PY) -m pip --disable-pip-version-check --quiet
+LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras \
+          --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
+.PHONY: help setup test test-fast check format demo chaos fuzz bench requirements cases budget docs lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): requirements.lock pyproject.toml | $(PY)
+	$(PIP) install --require-hashes --requirement requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): requirements-dev.lock $(RUN)
+	$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+setup: $(RUN) $(DEV) ## make .venv from the locked requirements
+
+test: $(DEV) ## all tests: in memory, then on a real broker
+	$(PY) -m pytest
+
+test-fast: $(DEV) ## the in-memory tests alone, under 10 s
+	$(PY) -m pytest -m "not kafka and not slow"
+
+check: $(DEV) ## lint, format, types, layers, size budget, requirements
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(PY) -m tests.quality.budget
+	$(PY) -m tests.quality.ledger
+
+format: $(DEV) ## rewrite the code in the project's format
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+demo: $(RUN) ## play the scripted conversations on a real broker and compare
+	$(VENV)/bin/interlock demo
+
+chaos: $(DEV) ## kill -9 at the named points; KILLS=200 adds random kills
+	$(PY) -m tests.chaos.run --kills $(KILLS)
+
+fuzz: $(DEV) ## rubbish on every input topic
+	$(PY) -m tests.fuzz.run --records $(RECORDS)
+
+bench: $(DEV) ## the speed figures; ONLY=name,name runs some
+	$(PY) -m bench.run --only "$(ONLY)"
+
+requirements: $(DEV) ## each requirement and case with the tests that name it
+	@$(PY) -m tests.quality.ledger --list
+
+budget: $(DEV) ## sizes, comments and docstrings against the budget
+	@$(PY) -m tests.quality.budget
+
+docs: $(DEV) ## write the generated parts of the documentation again
+	$(PY) -m tests.quality.docs
+
+lock: $(DEV) ## resolve the requirements again, with hashes
+	$(LOCK) --build-deps-for editable --output-file requirements.lock pyproject.toml
+	$(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"]))' \
+	| $(LOCK) --constraint requirements.lock --output-file requirements-dev.lock -
+
+clean: ## remove the environment and all local data
+	rm -rf $(VENV) .interlock .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
