@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import Id, Json, Language, Millis, Model, Name, Text
+from schemas.base import Duration, Id, Json, Language, Millis, Model, Name, Text
 
 
 class DeliveryState(StrEnum):
@@ -62,6 +62,9 @@ class Receipt(Model):
     occurred_at: Millis | None = Field(default=None, description="the provider's time; never invented (A07)")
     reason: Text = ""
     source: Literal["sender", "vendor", "client"] = "vendor"
+    retryable: bool = Field(
+        default=False, description="sender: outcome unknown or the fault may pass; a repeat keeps the message id (A13)"
+    )
 
 
 class DeliveryStatus(Model):
@@ -77,11 +80,6 @@ class DeliveryStatus(Model):
     reason: Text = ""
     receipt_id: Id | None = None
     out_of_order: bool = Field(default=False, description="a late receipt: kept in the history, state not lowered")
-
-
-class OrphanReceipt(Model):
-    """A receipt whose send record never came inside the parking time (A03)."""
-
-    receipt: Receipt
-    parked_at: Millis
-    reason: Text
+    provider_at: Millis | None = Field(default=None, description="the provider's time of this report, if it gave one")
+    latency_ms: Duration | None = Field(default=None, description="queued to provider_at; null without it (A07)")
+    unseen: tuple[DeliveryState, ...] = Field(default=(), description="lower states that nobody reported (A09)")

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import Id, Json, KeyPart, Model, Name, Share, Text
-from schemas.delivery import Choice, DeliveryState, Receipt
+from schemas.delivery import Choice, DeliveryState, EvidenceRef, Receipt
 from schemas.plans import PlanTask
 
 
@@ -113,17 +113,23 @@ class MessageState(Model):
 
     state: DeliveryState
     attempt: int = 1
+    session_id: Id
     kind: Name
     template_id: Name
+    params: dict[str, Json] = {}
     language: str
     text: Text
     choices: tuple[Choice, ...] = ()
     in_reply_to: Id | None = None
+    evidence: tuple[EvidenceRef, ...] = ()
+    claims_success: bool = False
     queued_at: int
+    sent_at: int | None = Field(default=None, description="append time of the attempt's first receipt: timers run from it")
     at: dict[str, int | None] = Field(default={}, description="state to the provider's time, null if it gave none")
     assumed: bool = False
     reason: Text = ""
-    displayed_seen: int | None = None
+    displayed_seen: int | None = Field(default=None, description="append time of the last display that counted")
+    displays: int = Field(default=0, description="displays counted, at most one in 5 s (R-002-33)")
     followed_up: bool = False
 
 
@@ -132,6 +138,8 @@ class ParkedReceipt(Model):
 
     receipt: Receipt
     parked_at: int
+    partition: int
+    offset: int
 
 
 class ActionsState(Model):

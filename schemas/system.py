@@ -47,3 +47,6 @@ class DeadLetter(Model):
     headers: tuple[tuple[str, str | None], ...] = Field(default=(), description="names and base64 values, in order")
     size: int = Field(ge=0)
     session_id: Id | None = None
+    record: dict[str, Json] | None = Field(
+        default=None, description="the decoded value instead of the seal, where it was readable and holds no secret"
+    )
