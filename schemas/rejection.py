@@ -1,0 +1,92 @@
+"""Why a record is refused, in words that name field and fault and never show the value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from schemas.base import MAX_MILLIS, MIN_MILLIS
+from schemas.errors import BadRecordError
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}", re.ASCII)
+_UNITS = ((1_000, "seconds"), (1 / 1_000, "microseconds"), (1 / 1_000_000, "nanoseconds"))
+# What pydantic reports, to our codes; anything else is a wrong value.
+_CODES = {
+    "missing": "missing_field",
+    "extra_forbidden": "unknown_field",
+    "union_tag_not_found": "missing_field",
+}
+
+
+def invalid_json(error: ValueError, topic: str) -> BadRecordError:
+    """Of a JSON parser's error: the kind and the place."""
+    text = str(error).lower()
+    where = f"near character {getattr(error, 'pos', 0)}"
+    if "recursion" in text:
+        return BadRecordError("nested too deep", code="too_deep", topic=topic)
+    if "surrogate" in text or "utf-8" in text:
+        return BadRecordError(f"not UTF-8, or a lone surrogate, {where}", code="not_utf8", topic=topic)
+    if "infinity" in text:
+        return BadRecordError(f"a number beyond a double, {where}", code="number_range", topic=topic)
+    return BadRecordError(f"not JSON, {where}", code="not_json", topic=topic)
+
+
+def invalid_model(error: ValidationError, topic: str) -> BadRecordError:
+    """Of a validation error: the first field, what it expects, and the type and length found."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(map(_safe, first["loc"]))
+    others = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    code, reason = _explain(first)
+    return BadRecordError(reason + others, code=code, topic=topic, field=field)
+
+
+def _explain(error: ErrorDetails) -> tuple[str, str]:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in {"missing", "union_tag_not_found"}:
+        return _CODES[kind], "missing" if kind == "missing" else f"{context['discriminator']} is missing"
+    if kind == "extra_forbidden":
+        return _CODES[kind], "this version has no such field; send a newer dataschema, or leave it out"
+    found = describe(error["input"])
+    if kind == "union_tag_invalid":  # its own text shows the value
+        return "wrong_value", f"{context['discriminator']}: expected one of {context['expected_tags']}"
+    if MIN_MILLIS in context.values() or MAX_MILLIS in context.values():
+        return "wrong_time", _time(error["input"])
+    code = "wrong_type" if kind.endswith("_type") else "wrong_value"
+    return code, f"{error['msg']}; found {found}"
+
+
+def _time(value: Any) -> str:
+    """Which unit a time was probably meant in (case D15)."""
+    for factor, unit in _UNITS:
+        if MIN_MILLIS <= value * factor <= MAX_MILLIS:
+            return f"expected UTC milliseconds since 1970; this looks like {unit}"
+    return "expected UTC milliseconds since 1970, of the years 2000 to 9999"
+
+
+def describe(value: Any) -> str:
+    """Type and size of a JSON value, and nothing of what it says."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a number"
+        case str():
+            return f"text of {len(value)} characters"
+        case list() | tuple():
+            return f"a list of {len(value)}"
+        case _:
+            return f"an object of {len(value)} fields"
+
+
+def _safe(part: int | str) -> str:
+    """A part of a field's path; a key that is data, not a name, is not shown."""
+    if isinstance(part, int) or _PLAIN_KEY.fullmatch(part):
+        return str(part)
+    return f"<key of {len(part)} characters>"
