@@ -193,9 +193,8 @@ class FileKeyStore:
             self._epoch = epoch
 
     def _row(self, column: str, value: str) -> tuple[str, str, bytes] | None:
-        row: tuple[str, str, bytes] | None = self._db.execute(
-            f"SELECT owner, key_id, wrapped FROM keys WHERE {column} = ?", (value,)  # noqa: S608 our two column names
-        ).fetchone()
+        sql = f"SELECT owner, key_id, wrapped FROM keys WHERE {column} = ?"  # noqa: S608 (one of our two column names)
+        row: tuple[str, str, bytes] | None = self._db.execute(sql, (value,)).fetchone()
         return row
 
     def _keep(self, owner: str, key_id: str, wrapped: bytes) -> tuple[str, bytes]:
