@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
-from pydantic_core import SchemaValidator
 
 from schemas.errors import BadRecordError, ContractError
 from schemas.rejection import invalid_json, invalid_model
@@ -24,6 +23,11 @@ from schemas.topics import MAX_DEPTH, Topic, topic_named
 MAX_BYTES = 1_048_576
 _LONGEST_INTEGER = 40  # digits: more is no id, and turning it into a number is slow
 _ID = re.compile(r"(.*_)?id|ref|sender|shop|root", re.ASCII)
+
+
+class _Validator(Protocol):
+    def validate_json(self, value: bytes, /, *, extra: Literal["allow"] | None = None) -> Any: ...
+
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -89,7 +93,7 @@ def validate(model: type[AnyModel], value: Any, topic: str = "") -> AnyModel:
     return checked
 
 
-def _validate(validator: SchemaValidator, value: bytes, topic: str, *, newer: bool = False) -> Any:
+def _validate(validator: _Validator, value: bytes, topic: str, *, newer: bool = False) -> Any:
     try:
         return validator.validate_json(value, extra="allow" if newer else None)
     except ValidationError as error:

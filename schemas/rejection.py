@@ -19,6 +19,7 @@ _CODES = {
     "extra_forbidden": "unknown_field",
     "union_tag_not_found": "missing_field",
 }
+_SCALARS = {type(None): "null", bool: "a boolean", int: "an integer", float: "a number"}
 
 
 def invalid_json(error: ValueError, topic: str) -> BadRecordError:
@@ -68,21 +69,13 @@ def _time(value: Any) -> str:
 
 def describe(value: Any) -> str:
     """Type and size of a JSON value, and nothing of what it says."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int():
-            return "an integer"
-        case float():
-            return "a number"
-        case str():
-            return f"text of {len(value)} characters"
-        case list() | tuple():
-            return f"a list of {len(value)}"
-        case _:
-            return f"an object of {len(value)} fields"
+    if isinstance(value, str):
+        return f"text of {len(value)} characters"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object of {len(value)} fields"
+    return _SCALARS.get(type(value), "another type")
 
 
 def _safe(part: int | str) -> str:

@@ -96,7 +96,7 @@ class Topic:
             return version
         if self.name == RAW_TOPIC and not kind.startswith("interlock."):
             return 1
-        reason = f"not a type that this reader has; it has {', '.join(self.type_versions)}: upgrade it, or send such a one"
+        reason = f"expected {' or '.join(self.type_versions)}; upgrade this reader, or send such a version"
         raise BadRecordError(reason, code="unknown_version", topic=self.name, field="header ce_type")
 
     def retention_ms(self, default_days: int) -> int:
