@@ -124,7 +124,7 @@ class MessageState(Model):
     evidence: tuple[EvidenceRef, ...] = ()
     claims_success: bool = False
     queued_at: int
-    sent_at: int | None = Field(default=None, description="append time of the attempt's first receipt: timers run from it")
+    sent_at: int | None = Field(default=None, description="append time of the attempt's first receipt")
     at: dict[str, int | None] = Field(default={}, description="state to the provider's time, null if it gave none")
     assumed: bool = False
     reason: Text = ""

@@ -194,8 +194,8 @@ def _place(conversation: str) -> tuple[str, str]:
 
 
 def _delivery(metrics: MetricsPort, shop: str, channel: str, data: Mapping[str, Any]) -> None:
-    if data["out_of_order"]:
-        return
+    if data["state"] == data["previous"]:
+        return  # a late report, or one that only confirms
     metrics.count("interlock_messages_by_state_total", shop=shop, channel=channel, state=data["state"])
     if data["latency_ms"] is not None:
         metrics.observe("interlock_delivery_seconds", data["latency_ms"] / 1000, channel=channel, state=data["state"])
