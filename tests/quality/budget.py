@@ -42,9 +42,9 @@ def medians(modules: Sequence[Module]) -> Iterator[str]:
     lines = statistics.median(module.lines for module in modules)
     lengths = statistics.median(function.length for module in modules for function in module.functions)
     if lines > MODULE_MEDIAN:
-        yield f"the median module has {lines} lines, at most {MODULE_MEDIAN}"
+        yield f"the median module has {lines:g} lines, at most {MODULE_MEDIAN}"
     if lengths > FUNCTION_MEDIAN:
-        yield f"the median function has {lengths} lines, at most {FUNCTION_MEDIAN}"
+        yield f"the median function has {lengths:g} lines, at most {FUNCTION_MEDIAN}"
 
 
 def docstrings(modules: Sequence[Module]) -> Iterator[str]:

@@ -1,0 +1,93 @@
+"""The scenario file is strict, and says where it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streams.scenario.format import Recall, Say, Scenario, ScenarioError, Wait, load, load_folder, parse
+
+HEAD = "name: one\ntitle: One\nlanguage: en\nsender: c-1\n"
+TAIL = "expect:\n  outcome: answered\n"
+
+
+def _parse(steps: str, more: str = "") -> Scenario:
+    return parse(f"{HEAD}{more}steps:\n{steps}{TAIL}", "one.yaml")
+
+
+def test_short_forms_are_read() -> None:
+    """A step is its name and one value, or its name and a mapping of fields."""
+    scenario = _parse(
+        "  - say: hello\n    id: a\n  - recall: a\n  - leave\n  - wait: {past: follow_up, ms: 5}\n  - come_back\n"
+    )
+
+    assert Say(kind="say", text="hello", id="a") == scenario.steps[0]
+    assert Recall(kind="recall", of="a") == scenario.steps[1]
+    assert Wait(kind="wait", ms=5, past="follow_up") == scenario.steps[3]
+    assert ["say", "recall", "leave", "wait", "come_back"] == [step.kind for step in scenario.steps]
+
+
+def test_conversation_is_the_one_key() -> None:
+    """Shop, channel and sender make the key (promise 1); shop and channel have the demo's values by default."""
+    assert "demo/web/c-1" == _parse("  - say: hello\n").conversation
+
+
+@pytest.mark.parametrize(
+    ("steps", "fault"),
+    [
+        ("  - shout: hello\n", "one.yaml: step 1: one of say, hear"),
+        ("  - say: hello\n    recall: a\n", "one.yaml: step 1: one of say, hear"),
+        ("  - say: hello\n  - wait: soon\n", "one.yaml: step 2, ms: "),
+        ("  - say: hello\n  - wait: 3600001\n", "one.yaml: step 2, ms: "),
+        ("  - say: hello\n    loud: true\n", "one.yaml: step 1, loud: "),
+        ("  - say: hello\n  - hear: Not A Name\n", "one.yaml: step 2, template: "),
+        ("  - recall: a\n", "one.yaml: step 1, of: no message 'a' was said before"),
+        (
+            "  - say: hello\n  - send_again: a\n",
+            "one.yaml: step 2, of: no message 'a' was said before; said: \\['m1'\\]",
+        ),
+        ("  - rate: 6\n", "one.yaml: step 1, score: "),
+        ("  - staff: dance\n", "one.yaml: step 1, does: "),
+    ],
+)
+def test_bad_step_is_named(steps: str, fault: str) -> None:
+    """The error names file, step and field."""
+    with pytest.raises(ScenarioError, match=fault):
+        _parse(steps)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[1, 2]\n", "one.yaml: a mapping with name, steps and expect is needed"),
+        ("name: [\n", "one.yaml: line 2: not YAML"),
+        (f"{HEAD}steps: []\n{TAIL}", "one.yaml: steps: "),
+        (f"{HEAD}steps:\n  - say: hi\n", "one.yaml: expect: "),
+        (f"{HEAD}mood: good\nsteps:\n  - say: hi\n{TAIL}", "one.yaml: mood: "),
+        (f"{HEAD}steps:\n  - say: hi\nexpect:\n  outcome: fine\n", "one.yaml: expect/outcome: "),
+        (
+            f"{HEAD}steps:\n  - say: hi\n{TAIL}  refunds: [{{order_id: '1', amount_fen: 1.5}}]\n",
+            "expect/refunds/0/amount_fen",
+        ),
+    ],
+)
+def test_bad_file_is_named(text: str, fault: str) -> None:
+    """What is no YAML, lacks a part or has one too many says so, with the field."""
+    with pytest.raises(ScenarioError, match=fault):
+        parse(text, "one.yaml")
+
+
+def test_missing_file_is_an_error_of_ours(tmp_path: Path) -> None:
+    """A path that can't be read is told in one line, not by a traceback."""
+    with pytest.raises(ScenarioError, match=r"none\.yaml: can't be read"):
+        load(tmp_path / "none.yaml")
+
+
+def test_two_scenarios_of_one_customer_are_refused(tmp_path: Path) -> None:
+    """Scenarios play at the same time, so each needs a conversation of its own."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(f"{HEAD}steps:\n  - say: hi\n{TAIL}".replace("one", name))
+
+    with pytest.raises(ScenarioError, match="b: sender c-1 is also the customer of a"):
+        load_folder(tmp_path)
