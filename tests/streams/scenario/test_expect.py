@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,9 +22,9 @@ def _message(number: int, template: str = "greeting") -> Row:
     return {"message_id": f"m-{number}", "template_id": template}
 
 
-def _seen(*templates: str, **records: list[Row]) -> Observation:
+def _seen(*templates: str, **records: Sequence[Row]) -> Observation:
     messages = [_message(number, template) for number, template in enumerate(templates, 1)]
-    topics = {name.replace("_", "."): rows for name, rows in records.items()}
+    topics = {name.replace("_", "."): list(rows) for name, rows in records.items()}
     return Observation({"actions.outbound": messages, **topics})
 
 
