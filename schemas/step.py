@@ -100,7 +100,7 @@ class Draft:
     def __init__(self, state: State, cause: Input) -> None:
         self.state = state
         self.cause = cause
-        self._origin = state
+        self.origin = state
         self.now = max(cause.time, state["now"])
         self.version: int = state["version"] + 1
         self.conversation: str = state["conversation"]
@@ -178,7 +178,7 @@ class Draft:
         for path in self._touched:
             if any(path[:length] in self._touched for length in range(1, len(path))):
                 continue  # covered by the change of a parent
-            before, after = look(self._origin, path, MISSING), look(self.state, path, MISSING)
+            before, after = look(self.origin, path, MISSING), look(self.state, path, MISSING)
             if (before is MISSING) != (after is MISSING) or not same(before, after):
                 changes.append((path, before, after))
         return Decision(self.state, tuple(changes), tuple(self._reasons), tuple(self.emits))

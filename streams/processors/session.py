@@ -1,0 +1,58 @@
+"""session: closes a conversation that has been silent for long enough, when nothing of it is pending."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory.bus import empty
+from schemas.step import Draft, Input, Step
+from streams.runtime.table import Row
+from streams.settings import Settings
+
+TIMER = "session.close"
+KEPT = ("kind", "schema", "conversation", "version", "now", "runtime", "feedback", "session")
+
+
+def session_step(close_after_ms: int) -> Step:
+    """Every customer input sets the deadline anew; when it fires, the conversation closes if it can."""
+
+    def step(draft: Draft, cause: Input) -> None:
+        if cause.topic != "timers.fired":
+            draft.timer(TIMER, draft.now + close_after_ms)
+        elif cause.value.name == TIMER:
+            _close(draft, close_after_ms)
+
+    return step
+
+
+def _close(draft: Draft, close_after_ms: int) -> None:
+    """A versioned decision like any other; what is left is the residue (design: state bus)."""
+    if open_work(draft):
+        draft.timer(TIMER, draft.now + close_after_ms)
+        draft.reason("session.kept", "a call, message, deadline or person is still pending")
+        return
+    nothing = empty(draft.conversation)
+    for section in nothing:
+        if section not in KEPT:
+            draft.set(nothing[section], section)
+    draft.set("residue", "kind")
+    draft.reason("session.closed", "silent, and nothing pending")
+
+
+def open_work(draft: Draft) -> bool:
+    """Whether a call, a message, a deadline, a flow or a person is still at work on the conversation."""
+    planning: dict[str, Any] = draft.get("planning")
+    return bool(draft.get("pending") or draft.get("timers") or planning["flows"] or planning["queue"]
+                or planning["reviews"] or planning["owner"] == "human")  # fmt: skip
+
+
+def row(settings: Settings) -> Row:
+    """The session row; it runs last, so that it sees what the others left pending."""
+    return Row(
+        name="session",
+        inputs=("channel.events", "timers.fired"),
+        step=session_step(settings.close_after_ms),
+        failure_domain="the state bus of one partition",
+        degrade="the conversation stays open in memory, and its deadline is set anew",
+        alarm="InterlockStatesGrow: interlock_states_open rises for a day",
+    )

@@ -1,0 +1,152 @@
+"""state.updates and the local snapshots: what was changed since, and the mark that says up to where they hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from memory.bus import StateBus
+from schemas.state import Mark
+from streams.runtime import wire
+from streams.runtime.ports import Clock, Outgoing
+
+UPDATE_BYTES = 1_000_000  # states that ride along with one transaction at most
+CHUNK = 200  # states encoded between two turns of the event loop
+
+
+class SavedState(NamedTuple):
+    """One row of a snapshot."""
+
+    conversation: str
+    kind: str
+    version: int
+    body: bytes
+    next_due: int | None
+
+
+class SnapshotPort(Protocol):
+    """The partition's local snapshot file; calls block, and run in a thread."""
+
+    def write(self, partition: int, changed: Iterable[SavedState], mark: Mapping[str, Any]) -> None:
+        """Changed rows and the mark in one transaction."""
+        ...
+
+
+def restless(encoded: bytes) -> bool:
+    """Whether an encoded state has deadlines or pending effects; in a string the quotes would be escaped."""
+    return b'"timers":{}' not in encoded or b'"pending":{}' not in encoded
+
+
+def saved(bus: StateBus, conversation: str) -> SavedState | None:
+    """The conversation as a row, or None when it is not in memory."""
+    state = bus.read(conversation)
+    if state is None:
+        return None
+    dues = [timer["due"] for timer in state["timers"].values()]
+    dues += [pending["deadline"] for pending in state["pending"].values()]
+    return SavedState(conversation, state["kind"], state["version"], bus.encoded(conversation), min(dues, default=None))
+
+
+class Checkpoint:
+    """Changed conversations of one partition, written along with the diffs at most once in `interval_ms`."""
+
+    def __init__(self, partition: int, bus: StateBus, clock: Clock, interval_ms: int) -> None:
+        self._partition = partition
+        self._bus = bus
+        self._clock = clock
+        self._interval_ms = interval_ms
+        self._dirty: dict[str, None] = {}
+        self._round: list[str] = []
+        self._mark: Mapping[str, Any] | None = None
+        self._last = clock.now_ms()
+
+    def changed(self, conversation: str) -> None:
+        """A commit changed the conversation."""
+        self._dirty[conversation] = None
+
+    def ride_along(self, mark: Mapping[str, Any]) -> list[Outgoing]:
+        """The updates for the next transaction: states as committed so far, and at a round's end its mark.
+
+        A round may take several transactions; its mark says what held when the round began, so a newer
+        state in it does no harm: recovery skips the diffs at or below a loaded version.
+        """
+        if self._mark is None:
+            if not self._dirty or self._clock.now_ms() - self._last < self._interval_ms:
+                return []
+            self._round, self._dirty, self._mark = list(self._dirty), {}, mark
+            self._last = self._clock.now_ms()
+        records, size = [], 0
+        while self._round and size < UPDATE_BYTES:
+            record = self._update(self._round.pop())
+            records.append(record)
+            size += len(record.value or b"")
+        if not self._round:
+            records.append(self._marker(self._mark))
+            self._mark = None
+        return records
+
+    def owes(self, conversation: str) -> bool:
+        """The conversation's last version is not on state.updates yet: it must stay in memory."""
+        return conversation in self._dirty or conversation in self._round
+
+    def _update(self, conversation: str) -> Outgoing:
+        state = self._bus.read(conversation)
+        if state is None:
+            message = f"{conversation} left memory before its last version was on {wire.UPDATES}"
+            raise RuntimeError(message)
+        headers = wire.state_headers(wire.UPDATES, f"{conversation}@{state['version']}", self._clock.now_ms())
+        return Outgoing(wire.UPDATES, self._partition, conversation.encode(), self._bus.encoded(conversation), headers)
+
+    def _marker(self, mark: Mapping[str, Any]) -> Outgoing:
+        key = f"~mark/{self._partition}"
+        now = self._clock.now_ms()
+        body = Mark(**mark, stamped_at=now).model_dump(mode="json")
+        return Outgoing(wire.UPDATES, self._partition, key.encode(), orjson.dumps(body),
+                        wire.state_headers(wire.UPDATES, f"{key}@{mark['diff_offset']}", now))
+
+
+class Snapshots:
+    """Writes the changed rows of one partition to its snapshot file, off the event loop."""
+
+    def __init__(self, partition: int, bus: StateBus, port: SnapshotPort, owes: Callable[[str], bool]) -> None:
+        self._partition = partition
+        self._bus = bus
+        self._port = port
+        self._owes = owes
+        self._dirty: dict[str, None] = {}
+
+    def changed(self, conversation: str) -> None:
+        """A commit changed the conversation."""
+        self._dirty[conversation] = None
+
+    async def write(self, mark: Mapping[str, Any]) -> None:
+        """One snapshot. The mark is taken first: rows encoded later may be newer than it, never older."""
+        taken, self._dirty = self._dirty, {}
+        rows = []
+        for count, conversation in enumerate(taken, 1):
+            row = saved(self._bus, conversation)
+            if row is not None:
+                rows.append(row)
+            if count % CHUNK == 0:
+                await asyncio.sleep(0)
+        try:
+            await asyncio.to_thread(self._port.write, self._partition, rows, mark)
+        except BaseException:
+            self._dirty = {**taken, **self._dirty}  # nothing is lost: the next one writes them
+            raise
+        for row in rows:
+            if row.kind == "residue":
+                self._leave(row)
+
+    def _leave(self, row: SavedState) -> None:
+        """A closed conversation leaves memory once its residue is on disk and on state.updates."""
+        state = self._bus.read(row.conversation)
+        if state is None or state["version"] != row.version:
+            return
+        if self._owes(row.conversation):
+            self.changed(row.conversation)  # looked at again by the next snapshot
+        else:
+            self._bus.drop(row.conversation)

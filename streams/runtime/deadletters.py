@@ -1,0 +1,82 @@
+"""Dead letters: exact bytes, sealed, with coordinates and reason; too many in a row pause the topic (promise 10)."""
+
+from __future__ import annotations
+
+import base64
+
+from memory.sealing import KeyStore, seal
+from schemas.errors import BadRecordError
+from schemas.partition import system_conversation
+from schemas.step import Draft, Input, State
+from schemas.system import DeadLetter, SystemEvent
+from streams.runtime import wire
+from streams.runtime.decide import Decided, finish
+from streams.runtime.ports import Record
+
+CONTROL_TOPIC = "system.events"  # carries the command that resumes: it is never paused itself
+
+
+class DeadLetterLimit:
+    """Counts dead letters in a row of each topic of one partition; a readable record starts again at 0."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._row: dict[str, int] = {}
+
+    def good(self, topic: str) -> None:
+        """A record of the topic could be read."""
+        self._row.pop(topic, None)
+
+    def bad(self, topic: str) -> bool:
+        """One more dead letter; True when it goes over the limit."""
+        self._row[topic] = self._row.get(topic, 0) + 1
+        return topic != CONTROL_TOPIC and self._row[topic] > self._limit
+
+
+def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordError) -> Decided:
+    """A decision like any other: its diff emits the record to `<topic>.dlq`."""
+    conversation = state["conversation"]
+    draft = Draft(state, wire.bare(record, conversation))
+    where = f"{record.topic}:{record.partition}:{record.offset}"
+    letter = DeadLetter(
+        topic=record.topic, partition=record.partition, offset=record.offset, time=record.time,
+        reason=error.reason, code=error.code, field=error.field or None,
+        key=None if record.key is None else _text(record.key),
+        seal=None if record.value is None else seal(keys, f"topic:{record.topic}", record.value, context=where.encode()),
+        headers=tuple((name, None if value is None else _text(value)) for name, value in record.headers),
+        size=0 if record.value is None else len(record.value),
+        session_id=(state["session"] or {}).get("id"),
+    )  # fmt: skip
+    draft.emit(f"{record.topic}.dlq", letter)
+    draft.reason("runtime.dead_letter", str(error), where)
+    return finish(draft)
+
+
+def pause(state: State, record: Record, limit: int) -> Decided:
+    """The partition's system conversation records that the topic is paused from this record on."""
+    partition = record.partition
+    cause = Input(
+        topic=record.topic, partition=partition, offset=record.offset, time=record.time,
+        key=system_conversation(partition), id=f"pause-{record.topic}-{partition}-{record.offset}",
+        type="pause", value=None,
+    )  # fmt: skip
+    draft = Draft(state, cause)
+    draft.set(record.offset, "runtime", "paused", record.topic)
+    draft.emit("system.events", SystemEvent(
+        event_id=cause.id, kind="partition_paused", subject=record.topic, by="interlock", at=max(draft.now, record.time),
+        data={"partition": partition, "offset": record.offset, "limit": limit},
+    ))  # fmt: skip
+    draft.reason("runtime.partition_paused", f"more than {limit} dead letters in a row on {record.topic}")
+    return finish(draft)
+
+
+def resume(draft: Draft, cause: Input) -> None:
+    """The step of `system.events`: an operator's word that a paused topic goes on."""
+    event = cause.value
+    if event is not None and event.kind == "partition_resumed" and draft.get("runtime", "paused", event.subject) is not None:
+        draft.delete("runtime", "paused", event.subject)
+        draft.reason("runtime.partition_resumed", f"{event.subject} goes on, said {event.by}", cause.id)
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode()

@@ -1,0 +1,98 @@
+"""One record and the state it meets: decided, a dead letter, or nothing to decide. Also the ports of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory.sealing import KeyStore
+from schemas.errors import BadRecordError
+from schemas.step import Input, State
+from streams.metrics import MetricsPort, RecordedMetrics
+from streams.runtime import wire
+from streams.runtime.checkpoint import SnapshotPort
+from streams.runtime.deadletters import DeadLetterLimit, dead_letter, pause
+from streams.runtime.decide import AHEAD, REPEAT, Decided, StepFailedError, by_topic, decide, standing
+from streams.runtime.lanes import PauseRequest
+from streams.runtime.ports import Clock, CommitPort, EffectHandler, OffsetsPort, Record, SendPort
+from streams.runtime.table import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ends that one partition is given.
+
+    `residue` finds a closed conversation's last state on disk; `open_seal` opens an input's seal for rows
+    that may; `answer` answers what a step `needs`, at once and from local data alone.
+    """
+
+    commit: CommitPort
+    send: SendPort
+    offsets: OffsetsPort
+    clock: Clock
+    keys: KeyStore
+    effects: Mapping[str, EffectHandler]
+    residue: Callable[[str], bytes | None] = lambda _: None
+    snapshots: SnapshotPort | None = None
+    metrics: MetricsPort = field(default_factory=RecordedMetrics)
+    open_seal: Callable[[Input], Any] = lambda _: None
+    answer: Callable[[str, Any], Any] = lambda _, __: None
+    on_pause: Callable[[str, bool], None] = lambda _, __: None
+
+
+class Judge:
+    """Turns records into decisions, in the order that the lanes give them."""
+
+    def __init__(self, rows: Sequence[Row], ports: Ports, dlq_limit: int, over_limit: Callable[[Record], None]) -> None:
+        self._rows = by_topic(rows)
+        self._ports = ports
+        self._dlq_limit = dlq_limit
+        self._limit = DeadLetterLimit(dlq_limit)
+        self._over_limit = over_limit
+
+    def decide(self, state: State, record: Record) -> Decided | None:
+        """The decision, or None for a record that must not be decided (a repeat, or one that came too early)."""
+        if isinstance(record, PauseRequest):
+            return pause(state, record, self._dlq_limit)
+        try:
+            cause = wire.read(record, state["conversation"])
+        except BadRecordError as error:
+            return self._dead(state, record, error)
+        stands = standing(state, cause)
+        if stands is not None:
+            self._ports.metrics.count(
+                "interlock_emits_set_aside_total" if stands == AHEAD else "interlock_duplicates_dropped_total",
+                topic=record.topic)  # fmt: skip
+            return None
+        rows = self._rows.get(record.topic, ())
+        try:
+            decided = decide(rows, state, self._prepared(rows, state, cause))
+        except StepFailedError as failed:
+            return self._dead(state, record, BadRecordError(str(failed), topic=record.topic, code="step_failed"))
+        self._limit.good(record.topic)
+        return decided
+
+    def again(self, topic: str) -> None:
+        """A paused topic goes on: its dead letters in a row count from 0."""
+        self._limit.good(topic)
+
+    def _prepared(self, rows: Sequence[Row], state: State, cause: Input) -> Input:
+        """The input with its seal opened and its needs answered, where a row asks for that."""
+        gathered: dict[str, Any] = {}
+        for row in rows:
+            if row.needs is not None:
+                gathered |= {name: self._ports.answer(name, query) for name, query in row.needs(state, cause).items()}
+        clear = self._ports.open_seal(cause) if any(row.opens_seal for row in rows) else None
+        if not gathered and clear is None:
+            return cause
+        return Input(cause.topic, cause.partition, cause.offset, cause.time, cause.key, cause.id, cause.type,
+                     cause.value, cause.trace, cause.position, cause.previous, clear, gathered)
+
+    def _dead(self, state: State, record: Record, error: BadRecordError) -> Decided | None:
+        if standing(state, wire.bare(record, state["conversation"])) == REPEAT:
+            return None
+        letter = dead_letter(self._ports.keys, state, record, error)
+        if self._limit.bad(record.topic):
+            self._over_limit(record)
+        return letter

@@ -1,0 +1,86 @@
+"""Order: inputs of a conversation one at a time, in order; acknowledgements strictly in offset order (promise 3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.runtime.ports import Record
+
+
+class Watermark:
+    """One topic partition: below `handled` everything is handled; gaps in the offsets are no records."""
+
+    __slots__ = ("_done", "_open", "_position")
+
+    def __init__(self, position: int) -> None:
+        self._position = position
+        self._open: deque[int] = deque()
+        self._done: set[int] = set()
+
+    def offered(self, offset: int) -> bool:
+        """A record was read. False when it was read before: it must not be queued again."""
+        if offset < self._position:
+            return False
+        self._open.append(offset)
+        self._position = offset + 1
+        return True
+
+    def progress(self, position: int) -> None:
+        """The reader stands at `position`: there are no records between the last one and it."""
+        self._position = max(self._position, position)
+
+    def done(self, offset: int) -> None:
+        """The record at `offset` is handled."""
+        self._done.add(offset)
+        while self._open and self._open[0] in self._done:
+            self._done.remove(self._open.popleft())
+
+    @property
+    def handled(self) -> int:
+        """The offset below which all is handled."""
+        return self._open[0] if self._open else self._position
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRequest(Record):
+    """The runtime's own input of the system conversation: pause this record's topic."""
+
+
+class Lanes:
+    """The queues of one partition: one a conversation, its head ready when nothing of it is in flight."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[Record]] = {}
+        self._ready: deque[str] = deque()
+        self.in_flight = 0
+
+    def add(self, conversation: str, record: Record) -> None:
+        """Queue a record behind what the conversation has."""
+        self.in_flight += 1
+        queue = self._queues.get(conversation)
+        if queue is None:
+            self._queues[conversation] = deque((record,))
+            self._ready.append(conversation)
+        else:
+            queue.append(record)
+
+    def take(self) -> Iterator[tuple[str, Record]]:
+        """Heads to decide, oldest lane first. Each one taken must be ended with `end`."""
+        while self._ready:
+            conversation = self._ready.popleft()
+            yield conversation, self._queues[conversation][0]
+
+    def end(self, conversation: str) -> None:
+        """The conversation's head is handled; the next one is ready."""
+        queue = self._queues[conversation]
+        queue.popleft()
+        self.in_flight -= 1
+        if queue:
+            self._ready.append(conversation)
+        else:
+            del self._queues[conversation]
+
+    def __bool__(self) -> bool:
+        return bool(self._ready)

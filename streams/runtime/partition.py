@@ -1,0 +1,315 @@
+"""One partition at its owner: gather, decide, commit the diff, publish what follows, acknowledge.
+
+Knows no Kafka: the ports have an in-memory side. One event loop, no locks; a decision is visible to
+nobody before its diff is committed (promise 4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from memory.bus import StateBus, empty
+from schemas.partition import partition_of, system_conversation
+from schemas.topics import INPUT_TOPICS
+from streams.metrics import decision_metrics
+from streams.runtime import wire
+from streams.runtime.checkpoint import Checkpoint, Snapshots, restless
+from streams.runtime.crashpoints import crash
+from streams.runtime.decide import Decided
+from streams.runtime.effects import EffectRunner
+from streams.runtime.emits import Emitter
+from streams.runtime.judge import Judge, Ports
+from streams.runtime.lanes import Lanes, PauseRequest, Watermark
+from streams.runtime.ports import Fact, Outgoing, Record, Recovered
+from streams.runtime.table import Row
+from streams.runtime.timers import Timers
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+TURN = 32  # decisions between two turns of the event loop
+
+
+class Ready(NamedTuple):
+    """A decision in a batch, with its input and its encoded diff."""
+
+    conversation: str
+    record: Record
+    decided: Decided
+    encoded: bytes
+
+
+class PartitionRuntime:
+    """Lanes, committer, emits, effects and timers of one partition. `failed` ends with the reason to close it."""
+
+    def __init__(self, partition: int, rows: Sequence[Row], ports: Ports, settings: Settings) -> None:
+        self.partition = partition
+        self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        self._ports = ports
+        self._settings = settings
+        self._home = system_conversation(partition)
+        self._bus = StateBus()
+        self._lanes = Lanes()
+        self._marks: dict[str, Watermark] = {}
+        self._held: dict[str, list[tuple[str, Record]]] = {}
+        self._pausing: set[str] = set()
+        self._judge = Judge(rows, ports, settings.dlq_limit, self._over_limit)
+        self._emitter = Emitter(ports.send, self._partition_for, self._fail)
+        self._effects = EffectRunner(ports.effects, ports.clock, self._bus.read, self.publish)
+        self._timers = Timers(partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed)
+        self._checkpoint = Checkpoint(partition, self._bus, ports.clock, settings.checkpoint_ms)
+        self._snapshots = None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._checkpoint.owes)
+        self._diff_offset = -1
+        self._skew_ms = 0
+        self._wake = asyncio.Event()
+        self._committing = self._closing = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._commit_task: asyncio.Task[Any] | None = None
+        self.snapshot_at: int | None = None
+
+    # -- life -------------------------------------------------------------------------------------------
+
+    def start(self, recovered: Recovered) -> None:
+        """Take over the recovered states, publish unsent emits again, start timers, effects and the committer."""
+        self._diff_offset = recovered.diff_offset
+        self._marks = {topic: Watermark(recovered.handled.get(topic, 0)) for topic in INPUT_TOPICS}
+        for conversation, encoded in recovered.states.items():
+            self._bus.load(conversation, encoded)
+        self._emitter.start_at(recovered.diff_offset + 1)
+        for offset, diff in recovered.resend:
+            self._emitter.publish(offset, diff)
+        self._emitter.start_at(recovered.diff_offset + 1)
+        for encoded in filter(restless, recovered.states.values()):
+            state = orjson.loads(encoded)
+            self._timers.recovered(state)
+            self._effects.recovered(state)
+        for topic in (self._bus.read(self._home) or empty(self._home))["runtime"]["paused"]:
+            self._held[topic] = []
+            self._ports.on_pause(topic, True)
+        loops: list[Coroutine[Any, Any, None]] = [self._run(), self._timers.run()]
+        if self._snapshots is not None:
+            loops.append(self._snapshot_loop(self._snapshots))
+        self._tasks = [asyncio.create_task(self._guard(loop)) for loop in loops]
+
+    async def close(self, grace_s: float) -> None:
+        """Close intake, drop what is queued, cancel what runs; commits handed over get `grace_s` to end."""
+        self._closing = True
+        if self._commit_task is not None and not self._commit_task.done():
+            await asyncio.wait([self._commit_task], timeout=grace_s)
+        for task in self._tasks:
+            task.cancel()
+        await self._effects.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _guard(self, loop: Coroutine[Any, Any, None]) -> None:
+        try:
+            await loop
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 (whatever it is, the partition closes and says so)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.failed.done():
+            log.error("partition %d closes: %s", self.partition, error)
+            self.failed.set_result(error)
+
+    # -- intake -----------------------------------------------------------------------------------------
+
+    def offer(self, record: Record) -> None:
+        """One record of an input topic, in offset order for each topic."""
+        mark = self._marks[record.topic]
+        if not mark.offered(record.offset):
+            return
+        conversation = wire.lane_of(record, self._settings.partitions)
+        if record.topic in self._held:
+            self._held[record.topic].append((conversation, record))
+            return
+        self._lanes.add(conversation, record)
+        self._wake.set()
+
+    def progress(self, topic: str, position: int) -> None:
+        """The reader stands at `position`: no more records below it (markers and compacted ones are none)."""
+        self._marks[topic].progress(position)
+
+    def handled(self) -> dict[str, int]:
+        """For each input topic the offset below which all is handled: what may be acknowledged."""
+        return {topic: mark.handled for topic, mark in self._marks.items()}
+
+    @property
+    def in_flight(self) -> int:
+        """Inputs offered and not handled yet; above `lanes_max` the reader pauses."""
+        return self._lanes.in_flight
+
+    @property
+    def paused(self) -> frozenset[str]:
+        """Topics over the dead-letter limit."""
+        return frozenset(self._held)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing queued, in flight or running (deadlines may be waiting)."""
+        return not self._lanes.in_flight and not self._committing and not len(self._effects)
+
+    def read(self, conversation: str) -> Mapping[str, Any] | None:
+        """The committed state, or None for a conversation that never was here."""
+        state = self._bus.read(conversation)
+        if state is None:
+            encoded = self._ports.residue(conversation)
+            if encoded is not None:
+                self._bus.load(conversation, encoded)
+                state = self._bus.read(conversation)
+        return state
+
+    def publish(self, fact: Fact) -> None:
+        """Send a fact to its topic, in the conversation's partition; a producer that gives up closes us."""
+        partition = self._partition_for(fact.conversation)
+        record = wire.fact_record(fact, partition, self._ports.clock.now_ms())
+        future = asyncio.ensure_future(self._ports.send.send(record))
+        future.add_done_callback(self._fact_sent)
+
+    def _fact_sent(self, done: asyncio.Future[int]) -> None:
+        error = None if done.cancelled() else done.exception()
+        if error is not None:
+            self._fail(error)
+
+    def _partition_for(self, conversation: str) -> int:
+        if conversation.startswith("~"):
+            return int(conversation[1:])
+        return partition_of(conversation.encode(), self._settings.partitions)
+
+    # -- decide -----------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while not self._closing:
+                self._committing = True
+                batch = await self._batch()
+                if not batch:
+                    break
+                self._commit_task = asyncio.create_task(self._commit(batch))
+                await asyncio.shield(self._commit_task)
+            self._committing = False
+
+    async def _batch(self) -> list[Ready]:
+        """Decide heads of lanes until the batch is full; what needs no decision is ended on the way."""
+        batch: list[Ready] = []
+        size, handled, unsent = 0, self.handled(), self._emitter.unsent
+        for turn, (conversation, record) in enumerate(self._lanes.take(), 1):
+            if turn % TURN == 0:
+                await asyncio.sleep(0)
+            if record.topic in self._held and not isinstance(record, PauseRequest):
+                self._held[record.topic].append((conversation, record))
+                self._lanes.end(conversation)
+                continue
+            decided = self._judge.decide(self.read(conversation) or empty(conversation), record)
+            if decided is None:
+                self._done(conversation, record)
+                continue
+            decided.diff["handled"], decided.diff["unsent"] = handled, unsent
+            ready = Ready(conversation, record, decided, orjson.dumps(decided.diff))
+            batch.append(ready)
+            size += len(ready.encoded)
+            if len(batch) >= self._settings.commit_max or size >= self._settings.commit_max_bytes:
+                break
+        return batch
+
+    def _over_limit(self, record: Record) -> None:
+        """The topic is held from here on; the system conversation records it in its own lane."""
+        log.error("%s [%d] is paused at offset %d: more than %d dead letters in a row; `interlock dlq resume`",
+                  record.topic, record.partition, record.offset, self._settings.dlq_limit)
+        self._held[record.topic] = []
+        self._pausing.add(record.topic)
+        self._ports.on_pause(record.topic, True)
+        self._lanes.add(self._home, PauseRequest(record.topic, record.partition, record.offset, record.time, None, None))
+
+    # -- commit -----------------------------------------------------------------------------------------
+
+    async def _commit(self, batch: Sequence[Ready]) -> None:
+        records = [self._diff_record(ready) for ready in batch]
+        updates = self._checkpoint.ride_along(self._mark())
+        asked = self._ports.clock.now_ms()
+        crash("commit.before")
+        placed = await self._ports.commit.commit([*records, *updates])
+        crash("commit.after")
+        self._measure_skew(asked, placed[0][1], self._ports.clock.now_ms())
+        for ready, (offset, _) in zip(batch, placed, strict=False):
+            self._diff_offset = offset
+            self._visible(offset, ready.decided)
+        crash("visible.after")
+        for ready in batch:
+            self._done(ready.conversation, ready.record)
+
+    def _diff_record(self, ready: Ready) -> Outgoing:
+        diff = ready.decided.diff
+        headers = wire.state_headers(wire.DIFFS, f"{ready.conversation}@{diff['version']}", diff["now"])
+        return Outgoing(wire.DIFFS, self.partition, ready.conversation.encode(), ready.encoded, headers)
+
+    def _visible(self, offset: int, decided: Decided) -> None:
+        """The diff is committed: bus, emits, effects and timers follow."""
+        before, after = decided.before, decided.after
+        conversation = after["conversation"]
+        self._bus.write(after, before["version"])
+        self._emitter.publish(offset, decided.diff)
+        self._effects.committed(before, after)
+        self._timers.committed(before, after)
+        self._checkpoint.changed(conversation)
+        if self._snapshots is not None:
+            self._snapshots.changed(conversation)
+        decision_metrics(self._ports.metrics, decided.cause, decided.diff)
+        if conversation == self._home:
+            self._system_changed(after)
+
+    def _system_changed(self, home: Mapping[str, Any]) -> None:
+        """Topics are paused and resumed by decisions of the system conversation."""
+        paused = home["runtime"]["paused"]
+        self._pausing -= paused.keys()
+        for topic in [topic for topic in self._held if topic not in paused and topic not in self._pausing]:
+            self._judge.again(topic)
+            self._ports.on_pause(topic, False)
+            for conversation, record in self._held.pop(topic):
+                self._lanes.add(conversation, record)
+            self._wake.set()
+
+    def _done(self, conversation: str, record: Record) -> None:
+        self._lanes.end(conversation)
+        if not isinstance(record, PauseRequest):
+            self._marks[record.topic].done(record.offset)
+        if self._lanes:
+            self._wake.set()
+
+    def _mark(self) -> dict[str, Any]:
+        return {"diff_offset": self._diff_offset, "handled": self.handled(), "unsent": self._emitter.unsent}
+
+    # -- clocks and snapshots ---------------------------------------------------------------------------
+
+    def _measure_skew(self, asked: int, appended: int, answered: int) -> None:
+        """How far the local clock is off the broker's: 0 when the append time lies between asking and answer."""
+        self._skew_ms = asked - appended if appended < asked else max(0, appended - answered) * -1
+
+    def _skewed(self) -> bool:
+        return abs(self._skew_ms) > self._settings.skew_max_ms
+
+    @property
+    def skew_ms(self) -> int:
+        """Local clock minus the broker's, milliseconds, as the last commit showed it."""
+        return self._skew_ms
+
+    async def _snapshot_loop(self, snapshots: Snapshots) -> None:
+        while True:
+            await asyncio.sleep(self._settings.snapshot_ms / 1000)
+            if self._diff_offset < 0:
+                continue  # nothing was ever decided here
+            try:
+                await snapshots.write(self._mark())
+            except OSError:
+                log.exception("no snapshot of partition %d; the last one stays", self.partition)
+                continue
+            self.snapshot_at = self._ports.clock.now_ms()
