@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from schemas.state import SCHEMA
-from schemas.step import MISSING, State, put
+from schemas.step import MISSING, State, look, put, same
 
 RECENT_MS = 86_400_000  # producers' event ids are remembered for a day,
 RECENT_MAX = 256  # and no more than this of them a conversation
@@ -25,8 +25,16 @@ class VersionConflictError(Exception):
     """Two writers, or a gap: a bug, which stops the partition (promise 2 and 3)."""
 
     def __init__(self, conversation: str, expected: int, found: int) -> None:
-        super().__init__(f"{conversation}: expected version {expected}, found {found}")
+        super().__init__(f"{conversation}: expected version {expected}, found {found}: a gap, or two writers")
         self.conversation, self.expected, self.found = conversation, expected, found
+
+
+class DiffMismatchError(Exception):
+    """A diff says of a value what it was before, and the state has another: log and state are not of one history."""
+
+    def __init__(self, conversation: str, version: int, path: str) -> None:
+        super().__init__(f"{conversation}: the diff to version {version} has another value before at {path!r}")
+        self.conversation, self.version, self.path = conversation, version, path
 
 
 def empty(conversation: str) -> dict[str, Any]:
@@ -61,6 +69,11 @@ def unpointer(text: str) -> tuple[str, ...]:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
 
 
+def readable(text: str) -> str:
+    """A JSON Pointer as people read it, such as `planning › asked › tools/get~order`; an empty key is `""`."""
+    return " › ".join(part or '""' for part in unpointer(text))
+
+
 def apply(state: State, diff: Mapping[str, Any]) -> dict[str, Any]:
     """The state after a diff (as plain JSON). Raises VersionConflictError when the diff's base is not this version."""
     if diff["base"] != state["version"] or diff["version"] != state["version"] + 1:
@@ -73,24 +86,70 @@ def apply(state: State, diff: Mapping[str, Any]) -> dict[str, Any]:
     return after
 
 
+def verify(state: State, diff: Mapping[str, Any]) -> None:
+    """Every value that the diff calls `before` is what the state has. Raises DiffMismatchError with the first other."""
+    base = diff.get("whole") or state
+    for change in diff["changes"]:
+        found, before = look(base, unpointer(change["path"]), MISSING), change.get("before", MISSING)
+        if (found is MISSING) != (before is MISSING) or not same(found, before):
+            raise DiffMismatchError(diff["conversation"], diff["version"], change["path"])
+
+
+def revert(state: State, diff: Mapping[str, Any]) -> dict[str, Any]:
+    """The state before a diff, for reading. Raises VersionConflictError when the diff did not lead to this version.
+
+    A diff has no before of the runtime's bookkeeping, so that is left out, unless the diff has the whole state.
+    """
+    if diff["version"] != state["version"]:
+        raise VersionConflictError(diff["conversation"], diff["version"], state["version"])
+    if diff.get("whole"):
+        return dict(diff["whole"])
+    before = dict(state)
+    for change in reversed(diff["changes"]):
+        before = put(before, unpointer(change["path"]), change.get("before", MISSING))
+    before["version"] = diff["base"]
+    for name in ("now", "runtime"):
+        before.pop(name, None)
+    return before
+
+
 def _bookkeeping(runtime: Mapping[str, Any], diff: Mapping[str, Any]) -> dict[str, Any]:
     cause = diff["cause"]
+    topic, position = cause["topic"], cause.get("position")
     result = dict(runtime)
-    result["at"] = {**runtime["at"], cause["topic"]: max(cause["offset"], runtime["at"].get(cause["topic"], -1))}
-    position = cause.get("position")
+    result["at"] = {**runtime["at"], topic: max(cause["offset"], runtime["at"].get(topic, -1))}
     if position:
-        result["heard"] = {**runtime["heard"], f"{cause['topic']}|{position[0]}": [position[1], position[2]]}
+        result["heard"] = {**runtime["heard"], f"{topic}|{position[0]}": [position[1], position[2]]}
     else:
-        oldest = cause["time"] - RECENT_MS
-        recent = {key: time for key, time in runtime["recent"].items() if time >= oldest}
-        recent[recent_key(cause["topic"], cause["id"])] = cause["time"]
-        while len(recent) > RECENT_MAX:
-            del recent[next(iter(recent))]
-        result["recent"] = recent
+        result["recent"] = _remember(runtime["recent"], recent_key(topic, cause["id"]), cause["time"])
     if diff["emits"]:
         last = {emit["topic"]: [diff["version"], index] for index, emit in enumerate(diff["emits"])}
         result["sent"] = {**runtime["sent"], **last}
     return result
+
+
+def _remember(recent: Mapping[str, int], key: str, time: int) -> dict[str, int]:
+    """Oldest first, so that only the head is looked at: this runs in every decision."""
+    kept = dict(recent)
+    kept.pop(key, None)
+    while kept:
+        oldest = next(iter(kept))
+        if len(kept) < RECENT_MAX and kept[oldest] >= time - RECENT_MS:
+            break
+        del kept[oldest]
+    kept[key] = time
+    return kept
+
+
+def encode(state: State) -> bytes:
+    """A state as JSON bytes; decoding and encoding again gives the same bytes."""
+    return orjson.dumps(state)
+
+
+def decode(encoded: bytes) -> dict[str, Any]:
+    """A state from its bytes."""
+    state: dict[str, Any] = orjson.loads(encoded)
+    return state
 
 
 class StateBus:
@@ -102,10 +161,11 @@ class StateBus:
         self._size = hot
 
     def __len__(self) -> int:
-        return len(self._cold.keys() | self._hot.keys())
+        return len(self._cold) + sum(conversation not in self._cold for conversation in self._hot)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._cold.keys() | self._hot.keys())
+        yield from list(self._cold)
+        yield from [conversation for conversation in self._hot if conversation not in self._cold]
 
     def load(self, conversation: str, encoded: bytes) -> None:
         """A state from a snapshot or checkpoint; it is decoded when it is first touched."""
@@ -121,14 +181,14 @@ class StateBus:
         encoded = self._cold.get(conversation)
         if encoded is None:
             return None
-        state = orjson.loads(encoded)
+        state = decode(encoded)
         self._keep(conversation, state)
         return state
 
     def encoded(self, conversation: str) -> bytes:
         """The state as JSON bytes. Raises KeyError when the conversation is not open here."""
         state = self._hot.get(conversation)
-        return self._cold[conversation] if state is None else orjson.dumps(state)
+        return self._cold[conversation] if state is None else encode(state)
 
     def write(self, state: State, expected: int) -> None:
         """Compare-and-set: the stored version must be `expected` (0: none). Raises VersionConflictError."""
@@ -151,4 +211,5 @@ class StateBus:
         while len(self._hot) > self._size:
             cooled, old = self._hot.popitem(last=False)
             if cooled not in self._cold:
-                self._cold[cooled] = orjson.dumps(old)
+                # a copy of the exact size: the encoder's own buffer would keep twice the room (measured)
+                self._cold[cooled] = bytes(memoryview(encode(old)))
