@@ -31,9 +31,11 @@ def _part(value: str) -> str:
     return value
 
 
-Id = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.:-]*$")]
-KeyPart = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_part)]
+KeyPart = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_part)]
+# Three key parts: an id that begins with a conversation still fits into Id.
+ConversationId = Annotated[str, StringConstraints(max_length=194, pattern=r"^[^/~][^/]*/[^/]+/[^/]+$")]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)]
 Millis = Annotated[int, Field(ge=MIN_MILLIS, le=MAX_MILLIS, description="UTC, milliseconds since 1970")]
 Duration = Annotated[int, Field(ge=0, le=366 * 86_400_000, description="milliseconds")]
@@ -48,6 +50,11 @@ _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,2})?")
 def conversation_id(shop: str, channel: str, sender: str) -> str:
     """The one key of everything about a conversation (promise 1): `shop/channel/sender`."""
     return f"{shop}/{channel}/{sender}"
+
+
+def readable(text: str) -> str:
+    """The text without NUL, which no store takes (case B17); all else stays, zero-width characters too."""
+    return text.replace("\0", "")
 
 
 def fen(text: str) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.base import Id, KeyPart, Millis, Model, Name, Text, conversation_id
+from schemas.base import ConversationId, Id, KeyPart, Millis, Model, Name, Text, conversation_id
 
 
 class Seal(Model):
@@ -75,7 +75,7 @@ class IdentityLinkBody(Model):
     """This conversation's customer is the one of `root`, another conversation id."""
 
     kind: Literal["identity_link"]
-    root: Id
+    root: ConversationId
     proof: Name = Field(description="how it is known, such as login or phone_code")
 
 

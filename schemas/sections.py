@@ -190,6 +190,10 @@ class Bookkeeping(Model):
     heard: dict[str, tuple[int, int]] = Field(
         default={}, description="`topic|source conversation` to the last emit position handled"
     )
-    recent: dict[str, int] = Field(default={}, description="hash of topic and record id to append time; 24 h, 256 at most")
+    recent: dict[str, int] = Field(
+        default={}, description="hash of topic and record id to append time; 24 h, 256 at most"
+    )
     sent: dict[str, tuple[int, int]] = Field(default={}, description="topic to the last emit's version and index")
-    paused: dict[str, int] = Field(default={}, description="system conversation: paused topic to the offset that did it")
+    paused: dict[str, int] = Field(
+        default={}, description="system conversation: paused topic to the offset that did it"
+    )

@@ -6,9 +6,9 @@ inputs, changed values before and after, reasons and emits; everything else is d
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from schemas.base import Id, Json, Model, Name, Text
 from schemas.sections import (
@@ -86,6 +86,11 @@ class Change(Model):
     before: Json = None
     after: Json = None
 
+    @model_serializer(mode="wrap")
+    def _as_it_was(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Null and missing are two things: only what was set is written."""
+        return {name: value for name, value in dump(self).items() if name in self.model_fields_set}
+
 
 class Reason(Model):
     """Why: the rule's id, in words, on what evidence."""
@@ -123,4 +128,6 @@ class Diff(Model):
     emits: tuple[EmitRecord, ...] = ()
     handled: dict[str, int] = Field(description="input topic to the offset below which all is handled")
     unsent: int = Field(ge=0, description="the lowest diff offset whose emits were not all acknowledged")
-    whole: dict[str, Json] | None = Field(default=None, description="a session's first diff: the state before the changes")
+    whole: dict[str, Json] | None = Field(
+        default=None, description="a session's first diff: the state before the changes"
+    )

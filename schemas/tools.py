@@ -40,6 +40,13 @@ class ToolError(Model):
     message: Text
 
 
+class TokenUsage(Model):
+    """What a model call used (R-004-04)."""
+
+    prompt: int = Field(ge=0)
+    completion: int = Field(ge=0)
+
+
 class ToolResult(Model):
     """tools.results v1: the one outcome of a declared call. A fallback is never a success."""
 
@@ -48,6 +55,7 @@ class ToolResult(Model):
     tool: Name
     status: Literal["success", "failure", "timeout", "unknown", "refused", "fallback", "cancelled"]
     data: dict[str, Json] = Field(default_factory=dict)
+    summary: Text = Field(default="", description="the outcome in words, for people")
     before: dict[str, Json] | None = None
     after: dict[str, Json] | None = None
     error: ToolError | None = None
@@ -55,4 +63,5 @@ class ToolResult(Model):
     duration_ms: Duration = 0
     finished_at: Millis
     duplicate: bool = Field(default=False, description="the effect had happened before under this key")
+    token_usage: TokenUsage | None = Field(default=None, description="of a tool that is a model")
     confirmed_by: Literal["answer", "query", "none"] = "answer"
