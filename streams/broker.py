@@ -6,7 +6,6 @@ import base64
 import json
 import logging
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -104,7 +104,7 @@ class EmbeddedKafka:
             raise BrokerError(message)
         return f"127.0.0.1:{state.port}"
 
-    def __enter__(self) -> EmbeddedKafka:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -187,8 +187,7 @@ class EmbeddedKafka:
             if self.running():
                 return True
             if time.monotonic() > deadline:
-                message = f"the broker with pid {state.pid} lives but does not answer at {self.bootstrap}: " \
-                          f"stop it, or see {self.log_file}"
+                message = f"the broker with pid {state.pid} lives but does not answer: stop it, or see {self.log_file}"
                 raise BrokerError(message)
             time.sleep(0.2)
         return False
@@ -210,7 +209,7 @@ class EmbeddedKafka:
     def _format(self, command: list[str]) -> None:
         if self._formatted_id() is not None:
             return
-        cluster = "I" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode()[1:22]  # never a leading dash
+        cluster = "I" + base64.urlsafe_b64encode(os.urandom(16)).decode()[1:22]  # never a leading dash
         done = subprocess.run([*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c",
                                str(self._properties)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -284,8 +283,14 @@ def _is_broker(pid: int, properties: Path) -> bool:
     """Whether this pid is the broker of that settings file, and not a later process that got its number."""
     if pid <= 0:
         return False
-    done = subprocess.run(["ps", "-o", "stat=,args=", "-ww", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return str(properties) in done.stdout and not done.stdout.startswith("Z")
+    proc = Path("/proc")
+    if not (proc / "self").exists():
+        done = subprocess.run(["ps", "-o", "args=", "-ww", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return str(properties) in done.stdout
+    try:  # empty for a zombie
+        return str(properties).encode() in (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def _free(port: int) -> bool:

@@ -14,6 +14,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from schemas.errors import InterlockError
+
 KAFKA_VERSION = "4.2.0"
 KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 LOGGING = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3"  # without it the broker never says why it died
@@ -24,7 +26,7 @@ log = logging.getLogger(__name__)
 Progress = Callable[[str, int], contextlib.AbstractContextManager[Callable[[int], None]]]
 
 
-class BrokerError(Exception):
+class BrokerError(InterlockError):
     """The embedded broker can't be fetched, started or reached. The message says what to do."""
 
 
@@ -116,8 +118,8 @@ def _fetch(repository: Path, jars: Path) -> None:
                         raise BrokerError(message)
                 path.rename(jars / path.name)
         except (OSError, RuntimeError, zipfile.BadZipFile) as error:
-            message = f"Kafka {KAFKA_VERSION} can't be fetched from Maven Central ({error}): try again, or set " \
-                      "INTERLOCK_BOOTSTRAP_SERVERS to a running cluster"
+            message = (f"Kafka {KAFKA_VERSION} can't be fetched from Maven Central ({error}): try again, "
+                       "or set INTERLOCK_BOOTSTRAP_SERVERS to a running cluster")  # fmt: skip
             raise BrokerError(message) from error
 
 

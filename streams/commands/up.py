@@ -22,8 +22,8 @@ def up() -> None:
 
     With INTERLOCK_BOOTSTRAP_SERVERS set, that cluster is used and none is started.
     """
-    from streams.broker import EmbeddedKafka  # noqa: PLC0415 (the driver is a slow import)
-    from streams.settings import Settings  # noqa: PLC0415
+    from streams.broker import EmbeddedKafka
+    from streams.settings import Settings
 
     settings = Settings()
     if settings.bootstrap_servers:
@@ -45,8 +45,8 @@ def up() -> None:
 
 def down() -> None:
     """Stop the embedded broker of this data folder, if one was left behind."""
-    from streams.broker import EmbeddedKafka  # noqa: PLC0415 (the driver is a slow import)
-    from streams.settings import Settings  # noqa: PLC0415
+    from streams.broker import EmbeddedKafka
+    from streams.settings import Settings
 
     broker = EmbeddedKafka(Settings().data_dir)
     running = broker.running()
@@ -67,7 +67,7 @@ def _run(broker: EmbeddedKafka, settings: Settings) -> None:
 
 
 def _create_topics(bootstrap: str, settings: Settings) -> None:
-    from streams.topics import apply_topics  # noqa: PLC0415 (the driver is a slow import)
+    from streams.topics import apply_topics
 
     apply_topics(bootstrap, settings)
 

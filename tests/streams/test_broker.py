@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from streams.broker import EmbeddedKafka, bootstrap_of
 from streams.java import BrokerError, cache_dir, find_java, java_major, kafka_jars
@@ -29,10 +30,11 @@ def own(tmp_path: Path) -> Iterator[EmbeddedKafka]:
 
 
 def _write(bootstrap: str, value: bytes) -> int:
-    offsets: list[int] = []
+    offsets: list[int | None] = []
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     producer.produce("notes", value, on_delivery=lambda _, message: offsets.append(message.offset()))
     assert producer.flush(30) == 0
+    assert offsets[0] is not None
     return offsets[0]
 
 
@@ -45,7 +47,8 @@ def _read(bootstrap: str, count: int) -> list[bytes | None]:
 
 
 def _topic(bootstrap: str) -> None:
-    AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic("notes", 1, 1)])["notes"].result(30)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("notes", 1, 1)])["notes"].result(30)
 
 
 @pytest.mark.parametrize(("output", "major"), [

@@ -1,0 +1,1 @@
+"""The demo: an example shop and scripted customers."""
