@@ -8,7 +8,6 @@ from pydantic import Field
 
 from schemas.base import Id, Json, KeyPart, Model, Name, Share, Text
 from schemas.delivery import Choice, DeliveryState, EvidenceRef, Receipt
-from schemas.plans import PlanTask
 
 
 class SessionState(Model):
@@ -60,6 +59,16 @@ class MemoryState(Model):
     summaries: tuple[Text, ...] = ()
 
 
+class TaskState(Model):
+    """Planning: one task of a plan, without what its flow file says of it."""
+
+    node: Name
+    status: Literal["planned", "running", "waiting", "done", "failed", "dropped"] = "planned"
+    calls: tuple[Id, ...] = ()
+    summary: Text = ""
+    alternative: Text = ""
+
+
 class FlowState(Model):
     """Planning: a flow under way, and where it stands in its table."""
 
@@ -68,11 +77,22 @@ class FlowState(Model):
     plan_id: Id
     plan_version: int
     slots: dict[str, Json] = {}
+    sources: dict[str, Id] = Field(default={}, description="slot (or `confirmed`) to the message that gave it (B11)")
+    seal: dict[str, Json] | None = Field(default=None, description="clear values of masked slots, sealed")
     entries: dict[str, int] = Field(default={}, description="times that each node was entered (R-003-10)")
     path: tuple[Name, ...] = Field(default=(), description="nodes in the order entered (R-003-09)")
-    tasks: tuple[PlanTask, ...] = ()
+    tasks: tuple[TaskState, ...] = ()
     message_id: Id = Field(description="the message that began it")
+    language: str = "zh"
     waiting_for: Literal["customer", "tool", "review", "none"] = "none"
+    call_id: Id | None = Field(default=None, description="the call that runs")
+    review_id: Id | None = Field(default=None, description="the review that is open, or that allowed the call")
+    tried: dict[str, int] = Field(default={}, description="hash of a call that failed to how often (R-003-38)")
+    choices: tuple[dict[str, Json], ...] = Field(default=(), description="what the numbers of its question mean")
+    evidence: tuple[Id, ...] = Field(default=(), description="ids of the results that it rests on")
+    turns: int = Field(default=0, description="decide-act steps (R-000-21)")
+    concluded: Literal["no", "asking", "done"] = "no"
+    code: str = Field(default="", description="what the last event said more closely; picks the wording")
 
 
 class PlanningState(Model):
@@ -83,10 +103,13 @@ class PlanningState(Model):
     queue: tuple[dict[str, Json], ...] = Field(default=(), description="wishes and messages that wait their turn")
     turns: int = Field(default=0, description="decide-act steps of the open task (R-000-21)")
     asked: dict[str, int] = Field(default={}, description="times that the customer asked the same (R-003-13)")
+    asked_session: Id | None = Field(default=None, description="the session that `asked` and `clarified` count in")
     clarified: int = 0
-    reviews: dict[str, dict[str, Json]] = Field(default={}, description="open reviews by request id")
+    reviews: dict[str, dict[str, Json]] = Field(default={}, description="the last 20 reviews by request id")
     handover: dict[str, Json] | None = None
     last_message: dict[str, Json] | None = None
+    last_done: dict[str, Json] | None = Field(default=None, description="the flow that ended last, and how")
+    offer: tuple[dict[str, Json], ...] = Field(default=(), description="intents that numbered choices stand for")
 
 
 class CallState(Model):
@@ -100,6 +123,7 @@ class CallState(Model):
     plan_id: Id
     args_hash: str
     result_id: Id | None = None
+    duplicate_of: Id | None = Field(default=None, description="the call whose result it gets: same key (E05)")
 
 
 class ToolsState(Model):

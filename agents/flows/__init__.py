@@ -1,0 +1,1 @@
+"""Flows: state machines in YAML, one table a flow, checked as a graph when loaded."""

@@ -1,0 +1,1 @@
+"""Replies: approved wording in two languages, and the gate that keeps claims true."""
