@@ -1,0 +1,74 @@
+"""What the broker holds (OffsetsPort): end offsets of the input topics, one request a second for a whole worker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from streams.runtime.client import common
+from streams.settings import Settings
+
+INTERVAL_S = 1.0
+TIMEOUT_S = 10.0
+
+
+class KafkaOffsets:
+    """End offsets are high watermarks, also above records of an open foreign transaction.
+
+    Such records were appended, so a deadline waits for them; a transaction marker at the end is passed by
+    the reader's position, not by a record (case D01).
+    """
+
+    def __init__(self, settings: Settings, topics: Iterable[str]) -> None:
+        self._admin = AdminClient(common(settings))
+        self._topics = tuple(topics)
+        self._asked: dict[int, asyncio.Future[Mapping[str, int]]] = {}
+        self._round: asyncio.Task[None] | None = None
+        self._last = float("-inf")
+
+    async def ends(self, partition: int) -> Mapping[str, int]:
+        """End offsets asked after this call began, by topic. Raises KafkaException when the broker does not answer."""
+        loop = asyncio.get_running_loop()
+        future = self._asked.setdefault(partition, loop.create_future())
+        if self._round is None or self._round.done():
+            self._round = loop.create_task(self._ask())
+        return await asyncio.shield(future)
+
+    def close(self) -> None:
+        """Stop asking."""
+        if self._round is not None:
+            self._round.cancel()
+        for future in self._asked.values():
+            future.cancel()
+
+    async def _ask(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._asked:
+            await asyncio.sleep(max(0.0, self._last + INTERVAL_S - loop.time()))
+            self._last = loop.time()
+            asked, self._asked = self._asked, {}
+            try:
+                ends = await asyncio.to_thread(self._list, tuple(asked))
+            except KafkaException as error:
+                _fail(asked.values(), error)
+                continue
+            for partition, future in asked.items():
+                if not future.done():
+                    future.set_result(ends[partition])
+
+    def _list(self, partitions: tuple[int, ...]) -> dict[int, dict[str, int]]:
+        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for topic in self._topics for number in partitions}
+        ends: dict[int, dict[str, int]] = {number: {} for number in partitions}
+        answers = self._admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
+        for place, answer in answers.items():
+            ends[place.partition][place.topic] = answer.result().offset
+        return ends
+
+
+def _fail(futures: Iterable[asyncio.Future[Mapping[str, int]]], error: BaseException) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)

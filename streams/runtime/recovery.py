@@ -1,0 +1,204 @@
+"""What a new owner starts from: snapshot or checkpoint, then the committed diffs after it, to the end by position.
+
+A gap is refused and named; emits that were not all acknowledged come back to be published again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from memory.bus import VersionConflictError, apply, empty
+from streams.runtime.client import consumer_config, words
+from streams.runtime.crashpoints import crash
+from streams.runtime.ports import PartitionLostError, Recovered
+from streams.runtime.snapshotting import Loaded, LocalSnapshots
+from streams.runtime.wire import DIFFS, UPDATES
+from streams.settings import Settings
+
+log = logging.getLogger("interlock.recovery")
+
+CHUNK = 5_000
+SILENCE_S = 30.0  # no record and no end for so long: the broker is away
+
+
+class GapError(Exception):
+    """The register has a gap: the partition stops until a person looks (promise 3)."""
+
+
+def recover(settings: Settings, partition: int, cancelled: Callable[[], bool],
+            snapshots: LocalSnapshots | None = None) -> Recovered:  # fmt: skip
+    """Rebuild a partition; blocks, for a thread. Call it after the fence: only then is the end the end.
+
+    Raises GapError when a conversation's versions do not join, PartitionLostError when `cancelled` turns true
+    or the broker goes silent.
+    """
+    reader = LogReader(settings, cancelled)
+    try:
+        loaded, written = _base(reader, partition, snapshots)
+        crash("recover.diffs")
+        recovered = _Rebuild(partition, loaded, written, snapshots).through(reader)
+    finally:
+        reader.close()
+    crash("recover.done")
+    return recovered
+
+
+class LogReader:
+    """Reads one topic partition of committed records from an offset to its end."""
+
+    def __init__(self, settings: Settings, cancelled: Callable[[], bool]) -> None:
+        self._consumer = Consumer(consumer_config(settings, f"{settings.group}-recovery"))
+        self._cancelled = cancelled
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """The lowest offset that is still kept, and the end of what is committed."""
+        low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SILENCE_S)
+        return int(low), int(high)
+
+    def read(self, topic: str, partition: int, offset: int) -> Iterator[Message]:
+        """Records from `offset` on. The end is a position, so that markers there do no harm (cases C15, D01)."""
+        place = TopicPartition(topic, partition, offset)
+        self._consumer.assign([place])
+        silent = 0.0
+        try:
+            while True:
+                if self._cancelled():
+                    message = f"{topic} {partition}: recovery was cancelled"
+                    raise PartitionLostError(message)
+                batch = self._consumer.consume(CHUNK, timeout=0.2)
+                silent = 0.0 if batch else silent + 0.2
+                if silent > SILENCE_S:
+                    message = f"{topic} {partition}: the broker says nothing for {SILENCE_S:.0f} s"
+                    raise PartitionLostError(message)
+                for item in batch:
+                    error = item.error()
+                    if error is None:
+                        yield item
+                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                        return
+                    elif not error.retriable():
+                        message = f"{topic} {partition}: {words(error)}"
+                        raise PartitionLostError(message)
+        finally:
+            self._consumer.unassign()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._consumer.close()
+
+
+def _base(reader: LogReader, partition: int, snapshots: LocalSnapshots | None) -> tuple[Loaded, int]:
+    """What to start from, and the diff up to which state.updates itself is whole."""
+    if snapshots is not None:
+        loaded = snapshots.load(partition, *reader.bounds(DIFFS, partition))
+        if loaded is not None:
+            return loaded, _last_mark(reader, partition)
+    loaded = _checkpoint(reader, partition)
+    if snapshots is not None:
+        snapshots.adopt(partition, loaded)
+    return loaded, -1 if loaded.mark is None else loaded.mark["diff_offset"]
+
+
+def _last_mark(reader: LogReader, partition: int) -> int:
+    """The diff offset of the last mark on state.updates, looked for from its end; -1 when there is none."""
+    first, end = reader.bounds(UPDATES, partition)
+    marker, window, found = f"~mark/{partition}".encode(), 2_000, -1
+    while True:
+        start = max(first, end - window)
+        for item in reader.read(UPDATES, partition, start):
+            if item.key() == marker:
+                found = orjson.loads(item.value())["diff_offset"]
+        if found >= 0 or start == first:
+            return found
+        window *= 8
+
+
+def _checkpoint(reader: LogReader, partition: int) -> Loaded:
+    """The latest state of each conversation on state.updates, and the last mark.
+
+    States behind the last mark are newer than it says, which does no harm: diffs at or below a loaded
+    version are skipped.
+    """
+    crash("recover.checkpoint")
+    loaded = Loaded()
+    marker = f"~mark/{partition}".encode()
+    for item in reader.read(UPDATES, partition, 0):
+        key, value = item.key(), item.value()
+        if key == marker:
+            loaded.mark = orjson.loads(value)
+        elif value is None:
+            loaded.states.pop(key.decode(), None)
+        else:
+            loaded.states[key.decode()] = value
+    if loaded.mark is None:
+        loaded.states.clear()  # without a mark nothing says that they are all there: the diffs are
+    return loaded
+
+
+class _Rebuild:
+    """Diffs over a loaded base. States that no diff touches stay encoded."""
+
+    def __init__(self, partition: int, loaded: Loaded, written: int, snapshots: LocalSnapshots | None) -> None:
+        self._partition = partition
+        self._snapshots = snapshots
+        self._states = loaded.states
+        self._touched: dict[str, dict[str, Any]] = {}
+        self._changed: dict[str, None] = {}
+        self._open: deque[tuple[int, Mapping[str, Any]]] = deque()
+        mark = loaded.mark or {"diff_offset": -1, "handled": {}, "unsent": 0}
+        self._last: int = mark["diff_offset"]
+        self._handled: dict[str, int] = dict(mark["handled"])
+        self._unsent: int = mark["unsent"]
+        # what changed since the checkpoint is written by the next one, so those diffs are read too
+        self._start = min(self._last + 1, written + 1, self._unsent)
+
+    def through(self, reader: LogReader) -> Recovered:
+        """Read to the end and hand over."""
+        start = max(self._start, reader.bounds(DIFFS, self._partition)[0])
+        for item in reader.read(DIFFS, self._partition, start):
+            self._add(item.offset() or 0, orjson.loads(item.value()))
+        states = self._states
+        for conversation, state in self._touched.items():
+            states[conversation] = orjson.dumps(state)
+        while self._open and self._open[0][0] < self._unsent:
+            self._open.popleft()
+        return Recovered(states=states, handled=self._handled, diff_offset=self._last, unsent=self._unsent,
+                         resend=list(self._open), changed=list(self._changed))  # fmt: skip
+
+    def _add(self, offset: int, diff: Mapping[str, Any]) -> None:
+        self._last = max(self._last, offset)
+        for topic, below in diff["handled"].items():
+            if below > self._handled.get(topic, 0):
+                self._handled[topic] = below
+        self._unsent = max(self._unsent, diff["unsent"])
+        if diff["emits"]:
+            self._open.append((offset, diff))
+        while self._open and self._open[0][0] < self._unsent:
+            self._open.popleft()
+        self._apply(offset, diff)
+
+    def _apply(self, offset: int, diff: Mapping[str, Any]) -> None:
+        conversation: str = diff["conversation"]
+        state = self._touched.get(conversation)
+        if state is None:
+            encoded = self._states.get(conversation)
+            if encoded is None and self._snapshots is not None:
+                encoded = self._snapshots.find(self._partition, conversation)
+            state = empty(conversation) if encoded is None else orjson.loads(encoded)
+        self._changed[conversation] = None
+        if diff["version"] <= state["version"]:
+            return
+        try:
+            self._touched[conversation] = apply(state, diff)
+        except VersionConflictError as error:
+            message = (
+                f"{DIFFS} {self._partition} offset {offset}: {conversation} goes on from version {diff['base']}"
+                f" to {diff['version']}, but version {error.found} is what there is: a diff in between is missing"
+            )
+            raise GapError(message) from error

@@ -1,0 +1,194 @@
+"""One worker process: the Faust app without its command line, on one event loop, until a signal or a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import orjson
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from memory.sealing import KeyStore
+from memory.snapshots import SnapshotStore
+from schemas.topics import INPUT_TOPICS
+from streams.app import FaustGroup, InterlockApp, crashed
+from streams.clock import SystemClock
+from streams.metrics import Metrics, MetricsPort
+from streams.runtime.client import common
+from streams.runtime.hosting import KafkaHost
+from streams.runtime.offsets import KafkaOffsets
+from streams.runtime.owner import Host, Owner
+from streams.runtime.ports import EffectHandler
+from streams.runtime.sender import KafkaSender
+from streams.runtime.snapshotting import LocalSnapshots
+from streams.runtime.table import Row
+from streams.runtime.wire import DIFFS
+from streams.settings import Settings
+
+log = logging.getLogger("interlock.worker")
+
+FLUSH_S = 5.0  # what the broker does not take within this is published again by the next owner
+STOP_S = 15.0  # a clean stop may take so long, then it is cut off
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and the error's name and traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname, "logger": record.name, "message": record.getMessage(),
+        }  # fmt: skip
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
+
+
+def log_to_stderr(level: str) -> None:
+    """Structured lines of our own loggers; of libraries only warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("interlock", "streams", "memory"):
+        logging.getLogger(name).setLevel(level)
+    for name in ("faust", "mode"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+class Worker:
+    """The parts of one worker, started and stopped in order."""
+
+    def __init__(self, settings: Settings, host_of: Callable[[Worker], Host], topics: Sequence[str] = INPUT_TOPICS,
+                 metrics: MetricsPort | None = None) -> None:  # fmt: skip
+        self.settings = settings
+        self.metrics = metrics or Metrics()
+        self.sender = KafkaSender(settings, self._sender_failed)
+        self.offsets = KafkaOffsets(settings, topics)
+        self.owner = Owner(settings, topics, host_of(self), self.metrics, self.fail)
+        self.app = InterlockApp(settings, self.owner)
+        self.owner.group = FaustGroup(self.app)
+        self.failure: BaseException | None = None
+        self._stop = asyncio.Event()
+
+    def fail(self, error: BaseException) -> None:
+        """End the worker, visibly."""
+        if self.failure is None:
+            log.critical("the worker ends: %s", error)
+            self.failure = error
+        self._stop.set()
+
+    def stop(self) -> None:
+        """Ask for a clean end."""
+        self._stop.set()
+
+    async def run(self) -> int:
+        """Until `stop` or a failure; the exit status."""
+        self.app.loop = asyncio.get_running_loop()
+        starting = asyncio.create_task(self._start())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await self._shut_down(starting)
+            stopping.cancel()
+        return 1 if self.failure is not None else 0
+
+    async def _start(self) -> None:
+        try:
+            starting = asyncio.ensure_future(self.app.start())
+            ended = asyncio.ensure_future(crashed(self.app))
+            await asyncio.wait([starting, ended], return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                starting.result()
+                log.info("the worker is ready")
+            error = await ended
+        except asyncio.CancelledError:
+            raise
+        except Exception as failed:  # noqa: BLE001 (whatever it is, the worker ends and says so)
+            error = failed
+        if not self._stop.is_set():
+            self.fail(error)
+
+    async def _shut_down(self, starting: asyncio.Task[None]) -> None:
+        """Close the partitions, flush, leave the group: within seconds, whatever hangs."""
+        await self._bounded("revoke", self.owner.revoke())
+        left = await self.sender.close(FLUSH_S)
+        if left:
+            log.warning("%d records were not taken by the broker in time; the next owner publishes them again", left)
+        self.offsets.close()
+        starting.cancel()
+        await self._bounded("leave the group", self.app.stop())
+        log.info("the worker has stopped")
+
+    async def _bounded(self, what: str, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await asyncio.wait_for(work, STOP_S)
+        except TimeoutError:
+            log.error("%s took longer than %.0f s; going on without it", what, STOP_S)  # noqa: TRY400 (no traceback)
+        except Exception:
+            log.exception("%s failed", what)
+
+    def _sender_failed(self, reason: str) -> None:
+        self.fail(RuntimeError(f"the producer of emits is broken for good: {reason}"))
+
+
+def snapshots_of(settings: Settings, metrics: MetricsPort) -> tuple[SnapshotStore, LocalSnapshots]:
+    """The snapshot folder of this worker, stamped with cluster and topic. Raises KafkaException."""
+    admin = AdminClient(common(settings))
+    cluster = admin.describe_cluster().result().cluster_id
+    topic = admin.describe_topics(_collection(DIFFS))[DIFFS].result().topic_id
+    root = settings.snapshot_dir or settings.data_dir / "snapshots"
+    store = SnapshotStore.claim(root, str(cluster), str(topic), metrics.count, log)
+    return store, LocalSnapshots(store, SystemClock().now_ms)
+
+
+def _collection(topic: str) -> Any:
+    from confluent_kafka import TopicCollection  # noqa: PLC0415 (missing in older stubs)
+
+    return TopicCollection([topic])
+
+
+async def work(settings: Settings, rows: Sequence[Row], keys: KeyStore, handlers: Mapping[str, EffectHandler],
+               metrics: MetricsPort) -> int:  # fmt: skip
+    """Run one worker with this processor table until SIGTERM or Ctrl-C; the exit status."""
+    store, snapshots = snapshots_of(settings, metrics)
+    with store:
+        worker = Worker(settings, lambda made: KafkaHost(
+            settings, rows, made.sender, made.offsets, keys, handlers, metrics, snapshots), metrics=metrics)  # fmt: skip
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, worker.stop)
+        return await worker.run()
+
+
+def run_worker(settings: Settings) -> int:
+    """`interlock worker`: the whole processor table, metrics over HTTP; the exit status."""
+    log_to_stderr(settings.log_level)
+    metrics = Metrics()
+    try:
+        exposition = metrics.serve(settings.metrics_port, settings.host)
+    except OSError as error:
+        log.critical("metrics port %d: %s", settings.metrics_port, error)
+        return 1
+    log.info("metrics on http://%s:%d/metrics", settings.host, exposition.port)
+    try:
+        return asyncio.run(_with_table(settings, metrics))
+    except KafkaException as error:
+        log.critical("the broker at %s does not answer: %s", settings.bootstrap_servers, error)
+        return 1
+    finally:
+        exposition.close()
+
+
+async def _with_table(settings: Settings, metrics: MetricsPort) -> int:
+    from streams.processors import wiring  # noqa: PLC0415 (all processors: only a whole worker needs them)
+
+    async with wiring.wire(settings, metrics) as table:
+        return await work(settings, table.rows, table.keys, table.handlers, metrics)
