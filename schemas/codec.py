@@ -119,7 +119,7 @@ def parse(
     try:
         loaded = orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        raise invalid_json(error, topic) from None
+        raise invalid_json(error, value, topic) from None
     if value.count(b"{") + value.count(b"[") > max_depth and _depth(loaded) > max_depth:
         reason = f"nested deeper than {max_depth}"
         raise BadRecordError(reason, code="too_deep", topic=topic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -19,15 +20,17 @@ _CODES = {
     "extra_forbidden": "unknown_field",
     "union_tag_not_found": "missing_field",
 }
+_PARSER_DEPTH = 1_000  # orjson stops a little above, and then only says that the text ends
 _SCALARS = {type(None): "null", bool: "a boolean", int: "an integer", float: "a number"}
 
 
-def invalid_json(error: ValueError, topic: str) -> BadRecordError:
+def invalid_json(error: json.JSONDecodeError, value: bytes, topic: str) -> BadRecordError:
     """Of a JSON parser's error: the kind and the place."""
     text = str(error).lower()
-    where = f"near character {getattr(error, 'pos', 0)}"
-    if "recursion" in text:
-        return BadRecordError("nested too deep", code="too_deep", topic=topic)
+    where = f"near character {error.pos}"
+    head = value[: error.pos]
+    if head.count(b"[") + head.count(b"{") - head.count(b"]") - head.count(b"}") >= _PARSER_DEPTH:
+        return BadRecordError(f"nested deeper than {_PARSER_DEPTH}", code="too_deep", topic=topic)
     if "surrogate" in text or "utf-8" in text:
         return BadRecordError(f"not UTF-8, or a lone surrogate, {where}", code="not_utf8", topic=topic)
     if "infinity" in text:

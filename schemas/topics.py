@@ -43,7 +43,7 @@ class _Closed(BaseModel):
 class Version(_Closed):
     """One published major version; `minor` counts the optional fields that were added to it."""
 
-    model: str = Field(pattern=r"^[a-z_.]+:[A-Za-z]+$", description="module:class")
+    model: str = Field(pattern=r"^[a-z_.]+:[A-Za-z0-9]+$", description="module:class")
     minor: int = Field(default=0, ge=0)
     upgrade: str | None = Field(
         default=None, pattern=r"^[a-z_.]+:[a-z_0-9]+$", description="module:function, the version before to this one"
