@@ -30,17 +30,18 @@ SETTLE_MS = 120_000  # virtual time that settling may take at most
 
 
 class LocalLog:
-    """Topics as lists; append time is the clock's. Calls `on_append` for each record."""
+    """Topics as lists; append time is the clock's plus `skew_ms`. Calls `on_append` for each record."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._parts: dict[tuple[str, int], list[Record]] = {}
         self.on_append: Callable[[Record], None] = lambda _: None
+        self.skew_ms = 0
 
     def append(self, outgoing: Outgoing) -> Record:
         """The record at the end of its topic partition."""
         part = self._parts.setdefault((outgoing.topic, outgoing.partition), [])
-        record = Record(outgoing.topic, outgoing.partition, len(part), self._clock.now_ms(), outgoing.key,
+        record = Record(outgoing.topic, outgoing.partition, len(part), self._clock.now_ms() + self.skew_ms, outgoing.key,
                         outgoing.value, outgoing.headers)  # fmt: skip
         part.append(record)
         self.on_append(record)
@@ -160,18 +161,23 @@ class LocalInterlock:
         return runtime
 
     async def settle(self) -> None:
-        """Until nothing is queued or running; sleeping effects are waited for. Raises TimeoutError after 2 min."""
+        """Until nothing is queued or running; sleeping effects are waited for. Raises TimeoutError after
+        2 min, and what closed a partition."""
         quiet = 0
         async with asyncio.timeout(SETTLE_MS / 1000):
             while quiet < 3:  # noqa: PLR2004 (what one round published may come in the next)
                 await asyncio.sleep(0.001 if quiet == 0 else 0)
                 quiet = quiet + 1 if all(runtime.idle for runtime in self._partitions.values()) else 0
-        self._raise_failures()
+                self._raise_failures()
 
     async def advance(self, ms: int) -> None:
         """Let virtual time pass, with all the deadlines in it, and settle."""
         await asyncio.sleep(ms / 1000)
         await self.settle()
+
+    def skip_to_end(self, topic: str, conversation: str, position: int) -> None:
+        """The reader finds no record below `position`: transaction markers, or compacted ones."""
+        self._owner(self.partition_of(conversation)).progress(topic, position)
 
     def _raise_failures(self) -> None:
         for runtime in self._partitions.values():

@@ -1,0 +1,72 @@
+"""Lanes and watermarks."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from streams.runtime.lanes import Lanes, Watermark
+from streams.runtime.ports import Record
+
+
+def _record(offset: int) -> Record:
+    return Record("channel.events", 0, offset, 0, b"k", b"v")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations((10, 11, 13, 14))))
+def test_acknowledged_is_what_lies_below_every_open_record(order: tuple[int, ...]) -> None:
+    """However records end, the handled offset never passes one that is open; a gap (12) is no record (case C19)."""
+    mark = Watermark(10)
+    for offset in (10, 11, 13, 14):
+        mark.offered(offset)
+
+    left = {10, 11, 13, 14}
+    for offset in order:
+        mark.done(offset)
+        left.discard(offset)
+        assert (min(left) if left else 15) == mark.handled
+
+
+def test_record_below_the_position_is_not_offered_again() -> None:
+    """A record that was read before is refused, so that it can't be queued twice."""
+    mark = Watermark(5)
+
+    assert mark.offered(5)
+    assert not mark.offered(5)
+    assert not mark.offered(4)
+
+
+def test_markers_at_the_end_count_as_handled() -> None:
+    """A transaction marker has an offset and no record: the reader's position passes it (cases C15, D01)."""
+    mark = Watermark(0)
+    mark.offered(0)
+    mark.progress(2)
+
+    assert mark.handled == 0
+    mark.done(0)
+    assert mark.handled == 2
+
+
+def test_lane_gives_one_record_at_a_time_in_order() -> None:
+    """A conversation's second record is ready only when the first has ended; others go on (promise 1, case B25)."""
+    lanes = Lanes()
+    for conversation, offset in (("a", 0), ("a", 1), ("b", 2)):
+        lanes.add(conversation, _record(offset))
+
+    assert [("a", 0), ("b", 2)] == [(name, record.offset) for name, record in lanes.take()]
+    assert [] == list(lanes.take())
+    lanes.end("a")
+    assert [("a", 1)] == [(name, record.offset) for name, record in lanes.take()]
+
+
+def test_in_flight_counts_what_has_not_ended() -> None:
+    """Backpressure sees every record from when it is added until it has ended."""
+    lanes = Lanes()
+    lanes.add("a", _record(0))
+    lanes.add("a", _record(1))
+    list(lanes.take())
+    lanes.end("a")
+
+    assert lanes.in_flight == 1
+    assert lanes

@@ -1,0 +1,135 @@
+"""Deadlines fire once, after everything appended before them was handled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from streams.runtime.local import LocalInterlock
+from streams.runtime.ports import OffsetsPort
+from streams.runtime.virtual import virtual_clock
+from tests.streams.runtime.support import WHO, reasons, run, say, values
+
+
+def _turns(lock: LocalInterlock) -> int:
+    state = lock.state(WHO)
+    return 0 if state is None else int(state["planning"]["turns"])
+
+
+def test_deadline_fires_once_after_its_time() -> None:
+    """Not before due plus the skew allowance, and never twice (promise 6)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1, "timer5000")
+        await lock.advance(5_500)
+        assert 0 == _turns(lock)
+        await lock.advance(1_000)
+        assert 1 == _turns(lock)
+        await lock.advance(60_000)
+
+        assert 1 == _turns(lock)
+        assert 1 == len(values(lock, "timers.fired"))
+
+    run(body)
+
+
+def test_deadline_set_anew_replaces_the_first() -> None:
+    """The same name set again fires once, at the later time."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1, "timer5000")
+        await lock.advance(3_000)
+        await say(lock, 2, "timer5000")
+        await lock.advance(4_000)
+        assert 0 == _turns(lock)
+        await lock.advance(5_000)
+
+        assert 1 == _turns(lock)
+
+    run(body)
+
+
+def test_deadline_survives_a_restart() -> None:
+    """A deadline of the log fires at the next owner, also when it passed in between (R-002-31, promise 6)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1, "timer5000")
+        await lock.settle()
+        await lock.restart()
+        await lock.advance(7_000)
+
+        assert 1 == _turns(lock)
+
+    run(body)
+
+
+def test_timer_that_is_stale_changes_nothing() -> None:
+    """A fired timer that was set anew meanwhile is recorded as stale, and the new one still fires."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1, "timer5000")
+        await lock.settle()
+        fact = values(lock, "timers.fired")
+        await lock.advance(6_500)
+        fired = lock.log.records("timers.fired")[0]
+        from schemas.codec import decode  # noqa: PLC0415 (only here)
+
+        again = decode("timers.fired", fired.value, "").model_copy(update={"timer_id": "t-other"})
+        await lock.publish("timers.fired", WHO, again, "t-other")
+        await lock.settle()
+
+        assert [] == fact
+        assert ["test.heard", "test.timer", "runtime.timer_stale"] == reasons(lock)
+
+    run(body)
+
+
+class _Behind(OffsetsPort):
+    """Ends that lie beyond what has been handled until told otherwise."""
+
+    def __init__(self, real: OffsetsPort) -> None:
+        self._real = real
+        self.hidden = 1
+
+    async def ends(self, partition: int) -> Mapping[str, int]:
+        ends: dict[str, Any] = dict(await self._real.ends(partition))
+        ends["delivery.receipts"] += self.hidden
+        return ends
+
+
+def test_deadline_waits_for_the_backlog() -> None:
+    """While a record appended before it is not handled, a deadline does not fire (section 3a, deadlines)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        behind = _Behind(lock.ports.offsets)
+        lock.ports = replace(lock.ports, offsets=behind)
+        await say(lock, 1, "timer5000")
+        await asyncio.sleep(20)
+        assert 0 == _turns(lock)
+        behind.hidden = 0
+        lock.skip_to_end("delivery.receipts", WHO, 1)
+        await lock.advance(2_000)
+
+        assert 1 == _turns(lock)
+
+    run(body)
+
+
+def test_clocks_that_disagree_stop_the_timers() -> None:
+    """Skew above the setting against append times keeps deadlines from firing (section 3a, deadlines)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        lock.log.skew_ms = -5_000
+        await say(lock, 1, "timer100")
+        await lock.advance(10_000)
+        assert 0 == _turns(lock)
+        lock.log.skew_ms = 0
+        await say(lock, 2, "hello")
+        await lock.advance(5_000)
+
+        assert 1 == _turns(lock)
+        assert virtual_clock().now_ms() > 0
+
+    run(body)
