@@ -178,8 +178,13 @@ class ActionsState(Model):
 class FeedbackState(Model):
     """Feedback: what the five signals need, and the windows that are not closed for good yet."""
 
-    windows: dict[str, dict[str, Json]] = Field(default={}, description="window start to its accumulators")
-    waiting_since: int | None = Field(default=None, description="customer message that we owe an answer")
+    windows: dict[str, dict[str, Json]] = Field(default={}, description="`start:session` to its accumulators")
+    waiting_since: int | None = Field(default=None, description="append time of the message that we owe an answer")
+    paused_since: int | None = Field(default=None, description="a review or hand-over is owed since: no clock runs")
+    paused_ms: int = Field(default=0, description="pauses that are over, since waiting_since (J19)")
+    beats: bool = Field(default=False, description="this customer's client says when it is there")
+    gone: bool = Field(default=False, description="the customer left while waiting; told once a message")
+    forgotten: int = Field(default=0, description="start of the newest window that is closed and no longer kept")
     last_keywords: tuple[Text, ...] = ()
     topics: dict[str, int] = Field(default={}, description="issue to when it was last raised, 3 days")
     last_score: int | None = None
