@@ -54,6 +54,7 @@ class MessageRef(Model):
     session_id: Id
     at: Millis = Field(description="checked event time")
     revision: int = Field(default=1, ge=1)
+    time_assumed: bool = Field(default=False, description="no believable customer's clock: `at` is the append time")
 
 
 class NormalizedMessage(Model):

@@ -1,0 +1,1 @@
+"""Understanding: a customer's words as intents, slots and their evidence; Chinese and English, by rules."""

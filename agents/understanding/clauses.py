@@ -1,0 +1,68 @@
+"""Clauses and segments: where one wish of a message ends and the next may begin.
+
+Punctuation ends a clause; a connective ("再", "顺便", "and also") only begins a new segment inside it, so that
+"change my name and address" is still matched as one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.understanding.lexicon import FLAGS
+
+_CLAUSE_END = re.compile(r"[,;。!?\n、]+|(?<![.A-Z])\.(?=\s|$)", re.ASCII)
+_CONNECTIVE = re.compile(
+    r"(?:再|顺便|另外|还有|还想|还要|然后|同时|并且|此外|\b(?:and|also|then|plus|but|by the way|btw)\b)+\s*", FLAGS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of text inside one clause; `body` is where it begins after its connective."""
+
+    start: int
+    body: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The clauses of a text, and its segments in order."""
+
+    clauses: tuple[tuple[int, int], ...]
+    segments: tuple[Segment, ...]
+
+    def segment_at(self, position: int) -> int:
+        """Index of the segment that a position is in, or that ends last before it."""
+        return max(0, bisect_right([segment.start for segment in self.segments], position) - 1)
+
+
+def layout(text: str, whole: Sequence[tuple[int, int]]) -> Layout:
+    """The text cut up; nothing is cut inside a `whole` span (an address may hold commas, an amount too)."""
+    clauses = []
+    start = 0
+    for match in _CLAUSE_END.finditer(text):
+        if any(left < match.end() and match.start() < right for left, right in whole):
+            continue
+        clauses.append((start, match.start()))
+        start = match.end()
+    clauses.append((start, len(text)))
+    kept = tuple((left, right) for left, right in clauses if text[left:right].strip())
+    segments = [segment for left, right in kept for segment in _segments(text, left, right, whole)]
+    return Layout(kept, tuple(segments))
+
+
+def _segments(text: str, left: int, right: int, whole: Sequence[tuple[int, int]]) -> list[Segment]:
+    starts = [(left, left)]
+    for match in _CONNECTIVE.finditer(text, left, right):
+        if any(start < match.end() and match.start() < end for start, end in whole):
+            continue
+        if not text[starts[-1][1] : match.start()].strip():
+            starts[-1] = (starts[-1][0], match.end())
+        else:
+            starts.append(match.span())
+    ends = [start for start, _ in starts[1:]] + [right]
+    return [Segment(start, body, end) for (start, body), end in zip(starts, ends, strict=True)]

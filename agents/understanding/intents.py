@@ -1,0 +1,96 @@
+"""Which intents a text's words speak of, by segment, with a confidence that follows from documented scores.
+
+See lexicons/intents.yaml for the patterns and for what each number means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.understanding.clauses import Layout, Segment
+from agents.understanding.lexicon import Lexicon, Pattern
+from agents.understanding.port import Context
+
+TASKS = frozenset({"refund", "refund_status", "logistics", "change_address", "human", "complaint", "stop", "out_of_scope"})
+COURTESIES = frozenset({"greeting", "thanks"})
+CLEAR = 0.6  # below it planning asks before it acts (design section 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Words of a text that speak of an intent."""
+
+    intent: str
+    confidence: float
+    segment: int
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Score:
+    base: float
+    start: int
+    end: int
+    hits: int = 1
+
+
+def mentions(text: str, cut: Layout, context: Context, words: Lexicon) -> list[Mention]:
+    """The intents of a text in the order of their words; nothing below the abstain score."""
+    by_segment: list[dict[str, _Score]] = [{} for _ in cut.segments]
+    for left, right in cut.clauses:
+        clause = text[left:right]
+        for pattern in words.patterns:
+            for match in pattern.regex.finditer(clause):
+                _note(by_segment[cut.segment_at(left + match.start())], pattern, words, left, match.span())
+    for scores, segment in zip(by_segment, cut.segments, strict=True):
+        _answers(text, segment, scores, context, words)
+        for strong in list(scores):
+            for weak in words.suppresses.get(strong, ()) if strong in scores else ():
+                scores.pop(weak, None)
+    found = [mention for index, scores in enumerate(by_segment) for mention in _scored(index, scores, words)]
+    best = max((mention.confidence for mention in found), default=0.0)
+    floor = CLEAR if best >= CLEAR else words.scoring.abstain  # a hint beside a clear wish is no wish
+    return sorted((mention for mention in found if mention.confidence >= floor), key=lambda mention: mention.start)
+
+
+def _note(scores: dict[str, _Score], pattern: Pattern, words: Lexicon, left: int, span: tuple[int, int]) -> None:
+    base = float(getattr(words.scoring, pattern.strength))
+    start, end = left + span[0], left + span[1]
+    known = scores.get(pattern.intent)
+    if known is None:
+        scores[pattern.intent] = _Score(base, start, end)
+    elif base > known.base:
+        scores[pattern.intent] = _Score(base, start, end, known.hits + 1)
+    else:
+        known.hits += 1
+
+
+def _answers(text: str, segment: Segment, scores: dict[str, _Score], context: Context, words: Lexicon) -> None:
+    """Clauses that are an answer or a courtesy as a whole; an expected yes outranks the words in it ("确认退款")."""
+    body = text[segment.body : segment.end]
+    filler = words.filler.match(body)
+    start = segment.body + (filler.end() if filler else 0)
+    start += len(text[start : segment.end]) - len(text[start : segment.end].lstrip())
+    end = segment.body + len(body.rstrip(" \t~.。"))
+    if start >= end:
+        return
+    for pattern in words.whole:
+        if pattern.regex.fullmatch(text, start, end) or pattern.regex.fullmatch(text, segment.body, end):
+            awaited = context.expects == "confirm" and pattern.intent in ("confirm", "deny", "stop")
+            if pattern.intent in ("confirm", "stop"):
+                scores.clear()
+            scores[pattern.intent] = _Score(words.scoring.expected if awaited else words.scoring.whole, start, end)
+            return
+
+
+def _scored(index: int, scores: dict[str, _Score], words: Lexicon) -> list[Mention]:
+    rules = words.scoring
+    tasks = sum(intent in TASKS and score.base >= rules.medium for intent, score in scores.items())
+    result = []
+    for intent, score in scores.items():
+        rivals = tasks - 1 if intent in TASKS and score.base >= rules.medium else min(tasks, 1)
+        confidence = score.base + rules.more * min(score.hits - 1, 2) - rules.rival * min(rivals, 1)
+        bounded = round(min(confidence, rules.most), 3)
+        result.append(Mention(intent, bounded, index, score.start, score.end))
+    return result

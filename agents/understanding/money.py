@@ -1,0 +1,77 @@
+"""Amounts in yuan, read exactly (case E11): what is not exact money in yuan is found, named and refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+
+from agents.understanding.lexicon import FLAGS
+from agents.understanding.numerals import NUMERAL, number
+from schemas.base import fen
+
+Hit = tuple[str, str, int, int]  # field, value, start, end, in the folded text
+
+_NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?[百千万]?"
+_ALONE = r"(?<![\w.+\-])(?<![0-9],)"  # "1e3", "-50" and "1_000" are no amounts
+_FOREIGN = re.compile(
+    rf"[$€£]\s*{_NUMBER}|{_ALONE}(?:{_NUMBER}|[{NUMERAL}]+)\s*(?:美元|美金|欧元|英镑|日元|港币|[$€£]|\b(?:dollars?|usd|euros?|eur|pounds?|gbp|bucks)\b)",
+    FLAGS,
+)
+_YUAN = re.compile(
+    rf"[¥]\s*(?P<sign>{_NUMBER})(?![\w.])"
+    rf"|\b(?:rmb|cny)\s*(?P<code>{_NUMBER})(?![\w.])"
+    rf"|(?:{_ALONE}(?P<digits>{_NUMBER})\s*|(?P<numeral>[{NUMERAL}]+))"
+    rf"(?:(?:块钱?|元)(?P<tenth>[0-9一二两三四五六七八九])(?:毛|角)?(?![{NUMERAL}0-9.个件天])|元|块钱?|圆|\b(?:yuan|rmb|cny|kuai)\b)",
+    FLAGS,
+)
+_CUED = re.compile(
+    r"(?:金额|赔偿?我?|补偿我?|退款?给?我|退款金额|amount|refund(?: me)?|退)\s*(?:是|为|改[成为]|of|to|is|:|=|我)?\s*"
+    r"(?P<bare>[0-9]{1,3}(?:\.[0-9]{1,2})?|[0-9]+\.[0-9]{1,2})(?![\w.件个天次双条])",
+    FLAGS,
+)
+_BARE = re.compile(rf"\s*({_NUMBER}|[{NUMERAL}]+)\s*")
+
+
+def amounts(text: str, *, expected: bool = False) -> Iterator[Hit]:
+    """Hits of field amount (value in fen), foreign_amount or refused_amount (value as written).
+
+    `expected` also takes a bare number that is the whole text: the customer was asked for an amount.
+    """
+    taken: list[tuple[int, int]] = []
+    for match in _FOREIGN.finditer(text):
+        taken.append(match.span())
+        yield "foreign_amount", match[0].strip(), *match.span()
+    for match in _YUAN.finditer(text):
+        if not _overlaps(match.span(), taken):
+            taken.append(match.span())
+            yield _exact(match)
+    for match in _CUED.finditer(text):
+        if not _overlaps(match.span("bare"), taken):
+            taken.append(match.span("bare"))
+            yield "amount", str(fen(match["bare"])), *match.span("bare")
+    whole = _BARE.fullmatch(text) if expected and not taken else None
+    if whole:
+        yield _hit(whole[1], None, *whole.span(1))
+
+
+def _exact(match: re.Match[str]) -> Hit:
+    figure = match["sign"] or match["code"] or match["digits"] or match["numeral"]
+    field, value, start, end = _hit(figure, match["tenth"], *match.span())
+    return field, value if field == "amount" else match[0], start, end
+
+
+def _hit(figure: str, tenth: str | None, start: int, end: int) -> Hit:
+    try:
+        value = number(figure.replace(",", ""))
+        if tenth:
+            value += number(tenth) / 10
+        if value > Decimal(100_000_000):
+            return "refused_amount", figure, start, end
+        return "amount", str(fen(f"{value:f}")), start, end
+    except (ValueError, InvalidOperation):
+        return "refused_amount", figure, start, end
+
+
+def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in taken)

@@ -1,0 +1,96 @@
+"""From a reading in clear to the message that is published: masked, with what was masked sealed beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+from pydantic import ValidationError
+
+from agents.understanding.fold import fold, scrub
+from agents.understanding.port import Reading, Slots, Wish
+from memory.masking import mask
+from schemas.base import MAX_TEXT_CHARS
+from schemas.events import Seal
+from schemas.messages import Address, Evidence, MessageRef, NormalizedMessage, SecondaryIntent, TargetItem
+
+Sealer = Callable[[bytes], Seal]
+_SEALED = ("phone", "address")
+
+
+def masked(raw: str) -> str:
+    """The raw text with everything sensitive hidden, also what only folding reveals; of the same length."""
+    if raw.isascii():
+        return mask(raw)[0]
+    folded = fold(raw)
+    shown, found = mask(folded.text)
+    chars = list(raw)
+    for hit in found:
+        for index in range(hit.start, hit.end):
+            if shown[index] == "*":
+                chars[folded.origin[index]] = "*"
+    return mask("".join(chars))[0]
+
+
+def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> NormalizedMessage:
+    """The message of a reading. Raises ValidationError for a reading that the contract refuses."""
+    main, *others = reading.wishes
+    return NormalizedMessage(
+        ref=ref, intent=main.intent, confidence=main.confidence,
+        evidence=tuple(Evidence(field=found.field, value=_hidden(found.value), start=found.start, end=found.end)
+                       for found in reading.evidence),
+        urgency=reading.urgency, language=reading.language, sentiment=reading.sentiment, text=_text(raw),
+        target_item=_item(main.slots), amount=main.slots.amount, address=_address(main.slots),
+        time_reference=reading.time_reference, secondary_intents=tuple(map(_secondary, others)),
+        return_words=reading.return_words, reason=None if reading.reason is None else _hidden(reading.reason),
+        seal=_seal(reading, seal),
+    )  # fmt: skip
+
+
+def unreadable(raw: str, ref: MessageRef) -> NormalizedMessage:
+    """A message whose reading fails the schema goes to a person, and is not tried again (R-002-04)."""
+    return NormalizedMessage(ref=ref, intent="human", confidence=0.0, evidence=(), language="zh", sentiment="neutral",
+                             text=_text(raw))  # fmt: skip
+
+
+def first_fault(error: ValidationError) -> str:
+    """The field that the contract refused and why, without the value."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+
+
+def _text(raw: str) -> str:
+    return scrub(masked(raw))[:MAX_TEXT_CHARS]
+
+
+def _hidden(value: str) -> str:
+    return scrub(mask(value)[0])
+
+
+def _item(slots: Slots) -> TargetItem | None:
+    if not (slots.order_id or slots.sku_id or slots.category or slots.colour or slots.size):
+        return None
+    return TargetItem(category=slots.category, sku_id=slots.sku_id, order_id=slots.order_id, colour=slots.colour,
+                      size=slots.size)  # fmt: skip
+
+
+def _address(slots: Slots) -> Address | None:
+    if not (slots.address or slots.phone):
+        return None
+    return Address(text=_hidden(slots.address or ""), phone=_hidden(slots.phone) if slots.phone else None)
+
+
+def _secondary(wish: Wish) -> SecondaryIntent:
+    return SecondaryIntent(intent=wish.intent, confidence=wish.confidence, target_item=_item(wish.slots),
+                           amount=wish.slots.amount, address=_address(wish.slots))  # fmt: skip
+
+
+def _seal(reading: Reading, seal: Sealer) -> Seal | None:
+    """The clear values of masked slots, by field; of two of a field the first counts."""
+    clear: dict[str, str] = {}
+    for wish in reading.wishes:
+        for name in _SEALED:
+            value = getattr(wish.slots, name)
+            if value and "*" not in value and _hidden(value) != value:
+                clear.setdefault(name, value)
+    return seal(orjson.dumps(clear, option=orjson.OPT_SORT_KEYS)) if clear else None

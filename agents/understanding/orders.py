@@ -1,0 +1,55 @@
+"""Order and item numbers: what is shaped like one, stands where one is named, and is nothing else (case F07)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from agents.understanding.lexicon import FLAGS
+from agents.understanding.money import Hit
+
+Span = tuple[int, int]
+
+_LEFT, _RIGHT = r"(?<![A-Za-z0-9_.*])", r"(?![A-Za-z0-9_*]|\.[0-9])"
+_CUED = re.compile(
+    r"(?:订单(?:的?编?号码?)?|单号|编号|流水号?|单子|\border(?: ?(?:numbers?|num|no\.?|id|#))?|#)"
+    r"[\s:#=\"'是为]*(?:number |is |no )?(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})" + _RIGHT,
+    FLAGS,
+)
+_OD = re.compile(_LEFT + r"(?P<id>OD[0-9]{6,18})" + _RIGHT, FLAGS)
+_LONG = re.compile(_LEFT + r"(?P<id>(?=[A-Za-z0-9]*[0-9]{4})[A-Za-z0-9]{10,20})" + _RIGHT, FLAGS)
+_GROUPED = re.compile(r"(?<![0-9\-])(?P<id>[0-9]{4}(?:[ \-][0-9]{4}){2,4})(?![0-9\-])")
+_BARE = re.compile(
+    r"(?<![A-Za-z0-9_.*¥$€£+\-/:\"'=])(?P<id>[0-9]{4,9})"
+    r"(?![A-Za-z0-9_*\"'/:]|[.\-][0-9]| ?(?:元|块|圆|年|月|日|号|号?[楼栋室弄]|点|分|件|个|天|次|米|克|路|街|%|\byuan\b|\brmb\b|\bdollars?\b))"
+)
+_SKU = re.compile(r"\b(?:sku|item(?: ?id)?|商品(?:编?号|id)|货号)[\s:#=是]*(?P<id>[A-Za-z0-9][A-Za-z0-9_\-]{2,40})", FLAGS)
+_STREET = re.compile(r"\s+[A-Z][a-z]+\s+(?:road|street|st|avenue|ave|lane|rd|drive|way)\b", FLAGS)
+_WHOLE = re.compile(r"[\s#]*(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})[\s.!。]*", FLAGS)
+
+
+def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
+    """Order numbers in text order; `closed` spans are something else (phones, cards, amounts, addresses)."""
+    taken = list(closed)
+    hits: list[Hit] = []
+    for pattern in (_CUED, _OD, _GROUPED, _LONG, _BARE):
+        for match in pattern.finditer(text):
+            start, end = match.span("id")
+            if any(start < right and left < end for left, right in taken) or _STREET.match(text, end):
+                continue
+            taken.append((start, end))
+            value = re.sub(r"[ \-]", "", match["id"])
+            hits.append(("order_id", value.upper() if value[:2].lower() == "od" else value, start, end))
+    yield from sorted(hits, key=lambda hit: hit[2])
+
+
+def skus(text: str) -> Iterator[Hit]:
+    """Item numbers that are named as such."""
+    for match in _SKU.finditer(text):
+        if any(char.isdigit() for char in match["id"]):
+            yield "sku_id", match["id"], *match.span("id")
+
+
+def only_a_number(text: str) -> bool:
+    """The whole text is one order-shaped number (case B25)."""
+    return _WHOLE.fullmatch(text) is not None

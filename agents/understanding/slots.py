@@ -1,0 +1,110 @@
+"""All slots of a text, in text order, each with its span in the folded text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agents.understanding.lexicon import FLAGS, Lexicon
+from agents.understanding.money import Hit, amounts
+from agents.understanding.orders import orders, skus
+from agents.understanding.places import addresses
+from agents.understanding.port import Context
+from memory.masking import mask
+
+_MASKED_PHONE = re.compile(r"(?<![0-9*])1[3-9][0-9]\*{4}[0-9]{4}(?![0-9*])")
+_SIZE = re.compile(
+    r"(?<![A-Za-z0-9])(?P<letters>[2-5]?XS|X{1,4}S|[SML]|X{1,4}L|[2-5]XL)\s*[码号]"
+    r"|(?:尺码|尺寸|\bsize)\s*(?:是|为|:|is)?\s*(?P<named>[2-5]?X{0,4}[SML]\b|[0-9]{2}(?:\.5)?\b)"
+    r"|(?<![A-Za-z0-9])(?P<plain>[2-5]?X{1,4}[SL])(?![A-Za-z0-9])|(?<![0-9])(?P<code>[2-5][0-9](?:\.5)?)码|(?P<free>均码)",
+    FLAGS,
+)
+_BECAUSE = re.compile(
+    r"(?:因为|由于|原因是?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*(?P<why>[^。;!?\n]{2,200})", FLAGS
+)
+_REASON_END = re.compile(r"[,;。!?\n]|\.(?:\s|$)|我?(?:要|想)(?:退|换)|\s(?:and|so|please|i want)\b|(?<=.{16})", FLAGS)
+_BECAUSE_END = re.compile(r",? ?(?:所以|我要|我想|请|帮我|麻烦|\bso\b|\bi want\b|\bplease\b)", FLAGS)
+_PHONE_CUE = re.compile(
+    r"[\s,:;、(]*(?:我?的?(?:联系)?(?:电话|手机)(?:号码?)?(?:是|为)?"
+    r"|\b(?:my )?(?:tel|phone|mobile|cell)(?: number)?(?: is)?)?[\s,:;、.]*$",
+    FLAGS,
+)
+_CHOICE = re.compile(
+    r"\s*(?:选|我选|第)?\s*(?:option |number |no\.? ?)?(?P<number>[1-9])\s*(?:个|项|号|吧|\.|\)|、)*\s*", FLAGS
+)
+
+
+def sensitive(text: str) -> list[Hit]:
+    """Phones, cards and emails. A phone that was masked upstream, its key gone, is still known as one."""
+    hits: list[Hit] = [(found.kind, found.plain, found.start, found.end) for found in mask(text)[1]]
+    hits += [("phone", match[0], *match.span()) for match in _MASKED_PHONE.finditer(text)]
+    return hits
+
+
+def slots(text: str, context: Context, words: Lexicon, private: list[Hit]) -> list[Hit]:
+    """Every slot of the folded text; `private` is what `sensitive` found in it."""
+    hits = [hit for hit in private if hit[0] == "phone"]
+    hits += _address(text, context, private)
+    closed = [hit[2:] for hit in (*private, *hits)]
+    money = [hit for hit in amounts(text, expected=context.expects == "amount") if _free(hit, closed)]
+    hits += money
+    closed += [hit[2:] for hit in money]
+    hits += skus(text)
+    closed += [hit[2:] for hit in hits if hit[0] == "sku_id"]
+    times = [("time_reference", match[0], *match.span()) for match in words.time.finditer(text)]
+    hits += [hit for hit in times if _free(hit, closed)][:1]
+    dated = [hit[2:] for hit in times if "-" in hit[1] or "/" in hit[1]]
+    hits += orders(text, closed + dated)
+    hits += _things(text, words)
+    hits += _reasons(text, words)
+    choice = _CHOICE.fullmatch(text)
+    if choice and context.expects != "amount":
+        hits.append(("choice", choice["number"], *choice.span("number")))
+    return sorted(hits, key=lambda hit: hit[2])
+
+
+def _free(hit: Hit, closed: list[tuple[int, int]]) -> bool:
+    return not any(hit[2] < end and start < hit[3] for start, end in closed)
+
+
+def _address(text: str, context: Context, private: list[Hit]) -> Iterator[Hit]:
+    for field, value, start, end in addresses(text, expected=context.expects == "address"):
+        cut = min((left for _, _, left, _ in private if start <= left < end), default=end)
+        kept = value if cut == end else _PHONE_CUE.sub("", value[: cut - start])  # the phone is a slot of its own
+        if len(kept) >= 3:
+            yield field, kept, start, start + len(kept)
+
+
+def _things(text: str, words: Lexicon) -> Iterator[Hit]:
+    for match in words.category.finditer(text):
+        yield "category", _canonical(words.categories, match[0]), *match.span()
+    for match in words.colour.finditer(text):
+        yield "colour", _canonical(words.colours, match[0]), *match.span()
+    for match in _SIZE.finditer(text):
+        value = next(group for group in match.groups() if group)
+        yield "size", "free" if value == "均码" else value.upper(), *match.span()
+
+
+def _canonical(names: dict[str, str], word: str) -> str:
+    lowered = word.lower()
+    return names.get(lowered) or names[lowered[:-1]]  # an English plural
+
+
+def _reasons(text: str, words: Lexicon) -> Iterator[Hit]:
+    because = _BECAUSE.search(text)
+    if because:
+        start, end = because.span("why")
+        yield from _reason(text, start, _BECAUSE_END.search(text, start, end), end)
+    for kind, pattern in words.reasons:
+        match = pattern.search(text)
+        if match:
+            yield "reason_kind", kind, *match.span()
+            if because is None:
+                yield from _reason(text, match.start(), _REASON_END.search(text, match.end()), len(text))
+                because = match
+
+
+def _reason(text: str, start: int, stop: re.Match[str] | None, end: int) -> Iterator[Hit]:
+    said = text[start : stop.start() if stop else end].rstrip()
+    if said:
+        yield "reason", said, start, start + len(said)

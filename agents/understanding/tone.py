@@ -1,0 +1,42 @@
+"""Language, sentiment and urgency of a text."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from agents.understanding.lexicon import Lexicon
+from agents.understanding.port import Context, Language, Sentiment, Urgency
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]+(?:'[a-z]+)?(?![A-Za-z0-9])")  # OD100001 is no English word
+_ONE_LANGUAGE = 0.8  # share of Chinese characters, or of English words, above which the other is a loan word
+
+
+def language(text: str, context: Context) -> Language:
+    """By script: Chinese characters against English words. A text without either keeps the last language, else zh."""
+    han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
+    if not han and not words:
+        return cast("Language", context.language) if context.language in ("zh", "en", "mixed") else "zh"
+    share = han / (han + words)
+    if share >= _ONE_LANGUAGE:
+        return "zh"
+    return "en" if share <= 1 - _ONE_LANGUAGE else "mixed"
+
+
+def sentiment(text: str, words: Lexicon) -> tuple[Sentiment, re.Match[str] | None]:
+    """The first label whose words occur, and where; neutral without any."""
+    for label, pattern in words.sentiment:
+        match = pattern.search(text)
+        if match:
+            return cast("Sentiment", label), match
+    return "neutral", None
+
+
+def urgency(text: str, words: Lexicon) -> tuple[Urgency, re.Match[str] | None]:
+    """The first label whose words occur, and where; medium without any (R-002-03)."""
+    for label, pattern in words.urgency:
+        match = pattern.search(text)
+        if match:
+            return cast("Urgency", label), match
+    return "medium", None

@@ -1,0 +1,28 @@
+"""perception: what customers send, read, checked and masked."""
+
+from __future__ import annotations
+
+from agents.perception import PerceptionConfig, make_step
+from agents.understanding.rules import RuleUnderstanding
+from memory.sealing import KeyStore, seal
+from schemas.events import Seal
+from streams.runtime.table import Row
+from streams.settings import Settings
+
+
+def row(settings: Settings, keys: KeyStore) -> Row:
+    """The perception processor: rules understand, slots are sealed under the conversation's key."""
+
+    def sealer(conversation: str, plaintext: bytes, context: bytes) -> Seal:
+        return seal(keys, conversation, plaintext, context=context)
+
+    return Row(
+        name="perception",
+        inputs=("channel.events",),
+        step=make_step(RuleUnderstanding(), sealer, PerceptionConfig(settings.session_gap_ms)),
+        failure_domain="one message: its text, its seal, or the reader behind the understanding port",
+        degrade="no clear text: the masked one is read; not understood: planning asks once, then a person; "
+        "a reading that fails the schema: a person (R-002-04)",
+        alarm="InterlockUnreadable: interlock_decisions_by_rule_total with rule perception.unreadable rises",
+        opens_seal=True,
+    )
