@@ -110,7 +110,7 @@ SHORT = {
 
 
 class Fault(Model):
-    """What the shop is told to do wrong; with `order_id`, only to calls about that order."""
+    """What the shop is told to do wrong; with `contains`, only to calls that hold that text."""
 
     path_prefix: str
     method: Literal["GET", "POST"] = "POST"
@@ -118,7 +118,7 @@ class Fault(Model):
     delay_ms: Ms = 0
     status: int = Field(default=503, ge=400, le=599)
     times: int = Field(default=1, ge=1)
-    order_id: Id | None = None
+    contains: Text = ""
 
 
 class Refund(Model):

@@ -1,0 +1,215 @@
+"""The HTTP side of a scenario: a real client of the gateway, the shop's ledger, and a scripted reviewer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import orjson
+
+from schemas.base import Model
+from schemas.delivery import OutboundMessage, Receipt
+from schemas.events import Body, RawEvent
+from schemas.people import HumanDecision
+from streams.clock import SystemClock, fresh_id
+from streams.scenario.expect import Observation, differences
+from streams.scenario.format import Fault, Scenario
+from streams.scenario.tail import TopicTail
+from streams.settings import Settings
+
+QUIET_S = 1.5  # so long without a record of a conversation, and nothing more is expected
+PATIENCE_S = 25.0  # an outcome that is not there by then is a wrong one
+LOOK_S = 0.2
+RECONNECT_S = 0.3
+REPORTED = {"none": (), "delivered": ("delivered",), "displayed": ("delivered", "displayed"),
+            "read": ("delivered", "displayed", "read")}  # fmt: skip
+BY = "scripted-reviewer"
+
+
+class WorldError(Exception):
+    """The gateway or the shop did not take what a scenario sent: method, path, status and answer."""
+
+
+@dataclass
+class Ends:
+    """Where the running system is."""
+
+    settings: Settings
+    client: httpx.AsyncClient
+    tail: TopicTail
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    async def post(self, url: str, body: Any) -> Any:
+        """POST JSON; the answer. Raises WorldError for any status but 2xx."""
+        answer = await self.client.post(url, content=orjson.dumps(body), headers={"content-type": "application/json"})
+        if not answer.is_success:
+            message = f"POST {url}: {answer.status_code} {answer.text[:300]}"
+            raise WorldError(message)
+        return answer.json() if answer.content else None
+
+
+def _json(model: Model) -> dict[str, Any]:
+    return model.model_dump(mode="json")
+
+
+class HttpCustomer:
+    """See `Customer`: reads the gateway's event stream and reports what it shows."""
+
+    def __init__(self, scenario: Scenario, ends: Ends) -> None:
+        self._scenario, self._ends = scenario, ends
+        self._who = {"shop": scenario.shop, "channel": scenario.channel, "sender": scenario.sender}
+        self._unheard: list[OutboundMessage] = []
+        self._news = asyncio.Condition()
+        self._last_id = ""
+        self._seen: set[str] = set()
+        self._reading: asyncio.Task[None] | None = None
+
+    async def send(self, event_id: str, body: Body) -> None:
+        """See Customer."""
+        event = RawEvent(id=event_id, occurred_at=self._ends.clock.now_ms(), body=body, **self._who)
+        await self._ends.post(f"{self._ends.settings.gateway_url}/v1/events", _json(event))
+
+    async def open(self) -> None:
+        """See Customer."""
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(), name=f"stream {self._scenario.name}")
+
+    async def close(self) -> None:
+        """See Customer."""
+        if self._reading is not None:
+            self._reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reading
+            self._reading = None
+
+    async def wait(self, ms: int) -> None:
+        """See Customer."""
+        await asyncio.sleep(ms / 1000)
+
+    async def hear(self, wanted: Callable[[OutboundMessage], bool], within_ms: int) -> OutboundMessage | None:
+        """See Customer."""
+        try:
+            async with asyncio.timeout(within_ms / 1000), self._news:
+                await self._news.wait_for(lambda: any(map(wanted, self._unheard)))
+                found = next(filter(wanted, self._unheard))
+                self._unheard.remove(found)
+                return found
+        except TimeoutError:
+            return None
+
+    async def staff(self, does: str, text: str) -> None:
+        """See Customer."""
+        await decide(self._ends, self._scenario.conversation, {"kind": does, "text": text})
+
+    async def _read(self) -> None:
+        """The stream, connected again wherever it was cut, from the last id on."""
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                async for event_id, data in self._events():
+                    self._last_id = event_id
+                    await self._show(OutboundMessage.model_validate_json(data))
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _events(self) -> AsyncIterator[tuple[str, str]]:
+        url = f"{self._ends.settings.gateway_url}/v1/stream"
+        headers = {"Last-Event-ID": self._last_id} if self._last_id else {}
+        async with self._ends.client.stream("GET", url, params=self._who, headers=headers, timeout=None) as answer:
+            answer.raise_for_status()
+            event_id, data = "", []
+            async for line in answer.aiter_lines():
+                name, _, value = line.partition(":")
+                if name == "id":
+                    event_id = value.strip()
+                elif name == "data":
+                    data.append(value.removeprefix(" "))
+                elif not line and data:
+                    yield event_id, "\n".join(data)
+                    data = []
+
+    async def _show(self, message: OutboundMessage) -> None:
+        if message.message_id not in self._seen:
+            self._seen.add(message.message_id)
+            async with self._news:
+                self._unheard.append(message)
+                self._news.notify_all()
+        for state in REPORTED[self._scenario.receipts]:
+            name = message.message_id
+            receipt = {"receipt_id": f"{name}:{message.attempt}:{state}", "message_id": name,
+                       "state": state, "occurred_at": self._ends.clock.now_ms(), "source": "client"}  # fmt: skip
+            await self._ends.post(
+                f"{self._ends.settings.gateway_url}/v1/receipts",
+                {"conversation": self._scenario.conversation, **_json(Receipt.model_validate(receipt))},
+            )
+
+
+async def decide(ends: Ends, conversation: str, fields: dict[str, Any]) -> None:
+    """A person's word about a conversation, with an id of its own. Raises WorldError."""
+    decision = HumanDecision(decision_id=fresh_id("dec"), by=BY, decided_at=ends.clock.now_ms(), **fields)
+    body = {"conversation": conversation, **_json(decision)}
+    await ends.post(f"{ends.settings.gateway_url}/v1/decisions", body)
+
+
+class HttpWorld:
+    """See `World`: a gateway, a shop and a broker that run."""
+
+    def __init__(self, ends: Ends) -> None:
+        self._ends = ends
+        self._rules: dict[str, str] = {}
+        self._decided: set[str] = set()
+
+    async def customer(self, scenario: Scenario) -> HttpCustomer:
+        """See World."""
+        self._rules[scenario.conversation] = scenario.approver
+        return HttpCustomer(scenario, self._ends)
+
+    async def fault(self, fault: Fault) -> None:
+        """See World."""
+        await self._ends.post(f"{self._ends.settings.shop_url}/faults", _json(fault))
+
+    def deadline(self, name: str) -> int:
+        """See World."""
+        return int(getattr(self._ends.settings, "tool_timeout_ms" if name == "tool" else f"{name}_ms"))
+
+    async def observe(self, scenario: Scenario) -> Observation:
+        """See World: until it is as expected and quiet, or patience ends."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + PATIENCE_S + (self.deadline("window") / 1000 if scenario.expect.health else 0)
+        count, since = -1, loop.time()
+        while True:
+            seen = await self._look(scenario)
+            now, found = loop.time(), self._ends.tail.count(scenario.conversation)
+            if found != count:
+                count, since = found, now
+            scored = not scenario.expect.health or bool(seen.scores)
+            if now > end or (now - since > QUIET_S and scored and not differences(scenario, seen)):
+                return seen
+            await asyncio.sleep(LOOK_S)
+
+    async def _look(self, scenario: Scenario) -> Observation:
+        answer = await self._ends.client.get(f"{self._ends.settings.shop_url}/ledger")
+        mine = [row for row in answer.json()["effects"] if row["customer_id"] == scenario.sender]
+        return Observation(self._ends.tail.of(scenario.conversation), mine)
+
+    async def review(self) -> None:
+        """Answer open reviews as each conversation's scenario says, until cancelled."""
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                answer = await self._ends.client.get(f"{self._ends.settings.gateway_url}/v1/requests")
+                for row in answer.json()["requests"]:
+                    await self._answer(row)
+            await asyncio.sleep(LOOK_S)
+
+    async def _answer(self, row: dict[str, Any]) -> None:
+        request, conversation = row["request"], row["conversation"]
+        rule = self._rules.get(conversation, "none")
+        if request["kind"] != "review" or rule == "none" or request["request_id"] in self._decided:
+            return
+        self._decided.add(request["request_id"])
+        await decide(self._ends, conversation, {
+            "kind": rule, "request_id": request["request_id"], "call_hash": request["call_hash"],
+            "reason": "scripted",
+        })  # fmt: skip
