@@ -1,0 +1,29 @@
+"""`interlock gateway`: the web channel on its own port."""
+
+from __future__ import annotations
+
+import typer
+
+
+def gateway() -> None:
+    """Serve the web channel until Ctrl-C: events in, messages out, receipts, people's decisions."""
+    import asyncio
+    import logging
+
+    from streams.broker import bootstrap_of
+    from streams.gateway.service import run_gateway
+    from streams.serving import bind
+    from streams.settings import Settings
+
+    settings = Settings()
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
+    listener = bind(settings.host, settings.gateway_port)
+    url = f"http://{settings.host}:{listener.getsockname()[1]}"
+    typer.echo(f"The web channel answers at {url}. Ctrl-C stops it.")
+    asyncio.run(run_gateway(settings, listener))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(gateway)

@@ -1,0 +1,124 @@
+"""`interlock reviews`: what waits for a person, and the person's word, over the gateway's HTTP API."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streams.commands import CommandError
+
+if TYPE_CHECKING:
+    import httpx
+
+By = Annotated[str, typer.Option(help="Who decides; default: the user's name.")]
+Reason = Annotated[str, typer.Option(help="Why, for the register.")]
+Request = Annotated[str, typer.Argument(help="The request's id, as `interlock reviews list` shows it.")]
+Conversation = Annotated[str, typer.Argument(help="shop/channel/sender, or the id of a request.")]
+
+reviews = typer.Typer(help="What waits for a person, and the person's word.", no_args_is_help=True)
+
+
+@reviews.command("list")
+def list_() -> None:
+    """Show the open requests, oldest first."""
+    from datetime import UTC, datetime
+
+    from rich.console import Console
+    from rich.table import Table
+
+    with _client() as client:
+        waiting = _open(client)
+    if not waiting:
+        typer.echo("Nothing waits for a person.")
+        return
+    table = Table("request", "kind", "conversation", "since", "what", "why", "taken by")
+    for one in waiting:
+        since = datetime.fromtimestamp(one["requested_at"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        what = " ".join([one["tool"] or "", *(f"{name}={value}" for name, value in one["args"].items())]).strip()
+        table.add_row(one["request_id"], one["kind"], one["conversation"], since, what, one["reason"], one["taken_by"])
+    Console().print(table)
+
+
+@reviews.command()
+def approve(request_id: Request, by: By = "", reason: Reason = "") -> None:
+    """Allow the call that the request is about: this call with these arguments, and no other."""
+    _answer("approve", request_id, by, reason)
+
+
+@reviews.command()
+def refuse(request_id: Request, by: By = "", reason: Reason = "") -> None:
+    """Refuse the call that the request is about."""
+    _answer("refuse", request_id, by, reason)
+
+
+@reviews.command()
+def takeover(conversation: Conversation, by: By = "", reason: Reason = "") -> None:
+    """Take a conversation over: the agent is silent until it is released."""
+    _say("takeover", conversation, by, reason=reason)
+
+
+@reviews.command()
+def release(conversation: Conversation, by: By = "", reason: Reason = "") -> None:
+    """Give a conversation back to the agent."""
+    _say("release", conversation, by, reason=reason)
+
+
+@reviews.command()
+def reply(conversation: Conversation, text: Annotated[str, typer.Argument()], by: By = "") -> None:
+    """Say something to the customer."""
+    _say("reply", conversation, by, text=text)
+
+
+def _answer(kind: str, request_id: str, by: str, reason: str) -> None:
+    with _client() as client:
+        request = _find(client, request_id)
+        if request is None or request["kind"] != "review":
+            message = f"no open review has the id {request_id}: it was answered, has expired, or never was"
+            raise CommandError(message)
+        _post(client, {"kind": kind, "conversation": request["conversation"], "request_id": request_id, "by": _who(by),
+                       "call_hash": request["call_hash"], "reason": reason})  # fmt: skip
+
+
+def _say(kind: str, conversation: str, by: str, **more: str) -> None:
+    with _client() as client:
+        request = None if conversation.count("/") == 2 else _find(client, conversation)
+        if request is not None:
+            conversation, more = request["conversation"], {**more, "request_id": request["request_id"]}
+        _post(client, {"kind": kind, "conversation": conversation, "by": _who(by), **more})
+
+
+def _find(client: httpx.Client, request_id: str) -> dict[str, Any] | None:
+    return next((one for one in _open(client) if one["request_id"] == request_id), None)
+
+
+def _open(client: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("/v1/requests").raise_for_status().json()["requests"]
+    return found
+
+
+def _post(client: httpx.Client, decision: dict[str, Any]) -> None:
+    answer = client.post("/v1/decisions", json=decision)
+    if answer.status_code != 202:
+        error = answer.json()["error"]
+        message = f"{error.get('field', 'the decision')}: {error['message']}"
+        raise CommandError(message)
+    typer.echo(f"{decision['kind']}: {answer.json()['decision_id']}")
+
+
+def _who(by: str) -> str:
+    return by or os.environ.get("USER") or "staff"
+
+
+def _client() -> httpx.Client:
+    import httpx
+
+    from streams.settings import Settings
+
+    return httpx.Client(base_url=Settings().gateway_url, timeout=15)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command group."""
+    app.add_typer(reviews, name="reviews")

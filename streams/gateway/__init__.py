@@ -1,0 +1,1 @@
+"""The web channel: events in over HTTP, messages out as server-sent events from an outbox of its own."""

@@ -1,0 +1,149 @@
+"""The web channel's HTTP API.
+
+POST /v1/events     one RawEvent or a list of up to 500          202 {"event_id"} or {"event_ids"}
+POST /v1/outbox     {"conversation", fields of OutboundMessage}  202 {"message_id", "repeated"}
+POST /v1/receipts   {"conversation", fields of Receipt}          202 {"receipt_id"}
+POST /v1/decisions  {"conversation", fields of HumanDecision}    202 {"decision_id"}
+GET  /v1/requests   /v1/stream?shop=&channel=&sender=   /healthz   /metrics
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from memory.sealing import KeyStore
+from schemas.delivery import OutboundMessage, Receipt
+from schemas.people import HumanDecision
+from streams.clock import fresh_id
+from streams.gateway import reading
+from streams.gateway.board import Board
+from streams.gateway.outbox import Outbox
+from streams.gateway.publisher import Publisher
+from streams.gateway.reading import RefusedError
+from streams.gateway.stream import Streams
+from streams.intake import TOPIC as EVENTS
+from streams.intake import intake
+from streams.metrics import Metrics, MetricsPort
+from streams.runtime.ports import Clock, Fact, SendPort
+from streams.settings import Settings
+
+DAY_MS = 86_400_000
+PRUNE_SECONDS = 3_600
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Gateway:
+    """The handlers, on ports: the send port is Kafka's or the in-memory log's, the rest is handed in."""
+
+    def __init__(self, settings: Settings, send: SendPort, outbox: Outbox, keys: KeyStore, clock: Clock,
+                 metrics: MetricsPort | None = None) -> None:  # fmt: skip
+        self.outbox = outbox
+        self.board = Board(clock)
+        self.streams = Streams(outbox)
+        self.metrics = metrics or Metrics()
+        self._settings = settings
+        self._publisher = Publisher(send, settings.partitions, clock)
+        self._keys = keys
+        self._clock = clock
+
+    def app(self) -> Starlette:
+        """The ASGI app."""
+        routes = [
+            Route("/v1/events", self._counted("event", self._events), methods=["POST"]),
+            Route("/v1/outbox", self._counted("outbound", self._outbox), methods=["POST"]),
+            Route("/v1/receipts", self._counted("receipt", self._receipts), methods=["POST"]),
+            Route("/v1/decisions", self._counted("decision", self._decisions), methods=["POST"]),
+            Route("/v1/requests", self._requests), Route("/v1/stream", self.streams.handle),
+            Route("/healthz", self._health), Route("/metrics", self._exposition),
+        ]  # fmt: skip
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={RefusedError: _refused})
+
+    def _counted(self, kind: str, handler: Handler) -> Handler:
+        async def handle(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except RefusedError as error:
+                outcome = "failed" if error.status >= 500 else "refused"
+                self.metrics.count("interlock_gateway_events_total", kind=kind, outcome=outcome)
+                return reading.answer(error)
+
+        return handle
+
+    def _took(self, kind: str, *, new: bool) -> None:
+        self.metrics.count("interlock_gateway_events_total", kind=kind, outcome="accepted" if new else "repeated")
+
+    async def _publish(self, kind: str, fact: Fact, trace: str = "") -> None:
+        self._took(kind, new=await self._publisher.publish(fact, trace))
+
+    async def _events(self, request: Request) -> Response:
+        data = await reading.read_json(request)
+        events = [intake(raw, self._keys) for raw in reading.read_events(data)]
+        trace = request.headers.get("traceparent", "")
+        facts = [Fact(EVENTS, event.conversation, event.event_id, event) for event in events]
+        await asyncio.gather(*(self._publish("event", fact, trace) for fact in facts))
+        if isinstance(data, list):
+            return JSONResponse({"event_ids": [event.event_id for event in events]}, 202)
+        return JSONResponse({"event_id": events[0].event_id}, 202)
+
+    async def _outbox(self, request: Request) -> Response:
+        conversation, message = reading.read_addressed(OutboundMessage, await reading.read_json(request))
+        try:
+            new = await self.outbox.put(conversation, message)
+        except OSError as error:
+            raise RefusedError(503, "outbox", str(error)) from error
+        self._took("outbound", new=new)
+        return JSONResponse({"message_id": message.message_id, "repeated": not new}, 202)
+
+    async def _receipts(self, request: Request) -> Response:
+        conversation, receipt = reading.read_addressed(Receipt, await reading.read_json(request))
+        await self._publish("receipt", Fact("delivery.receipts", conversation, receipt.receipt_id, receipt))
+        return JSONResponse({"receipt_id": receipt.receipt_id}, 202)
+
+    async def _decisions(self, request: Request) -> Response:
+        made = {"decision_id": fresh_id("decision"), "decided_at": self._clock.now_ms()}
+        conversation, decision = reading.read_addressed(HumanDecision, await reading.read_json(request), **made)
+        await self._publish("decision", Fact("human.decisions", conversation, decision.decision_id, decision))
+        return JSONResponse({"decision_id": decision.decision_id}, 202)
+
+    async def _requests(self, _request: Request) -> Response:
+        return JSONResponse({"requests": self.board.open()})
+
+    async def _health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def _exposition(self, _request: Request) -> Response:
+        self.metrics.gauge("interlock_outbox_messages", len(self.outbox))
+        text = self.metrics.exposition() if isinstance(self.metrics, Metrics) else b""
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        pruning = asyncio.create_task(self._prune())
+        yield
+        pruning.cancel()
+        self.streams.close()
+
+    async def _prune(self) -> None:
+        while True:
+            self.outbox.prune(self._clock.now_ms() - self._settings.retention_days * DAY_MS)
+            await asyncio.sleep(PRUNE_SECONDS)
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RefusedError):
+        raise error
+    return reading.answer(error)
+
+
+def build_gateway(settings: Settings, send: SendPort, outbox: Outbox, keys: KeyStore, clock: Clock,
+                  metrics: MetricsPort | None = None) -> Starlette:  # fmt: skip
+    """The web channel's app alone; `Gateway` also gives its board and streams."""
+    return Gateway(settings, send, outbox, keys, clock, metrics).app()

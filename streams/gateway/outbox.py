@@ -1,0 +1,120 @@
+"""The web channel's outbox: one row a message, stored before the send is answered, read by the event streams.
+
+A resend raises the attempt and moves the one row to the end, so a client sees the message again but
+keeps one (A13); a repeat of an attempt that is stored changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.delivery import OutboundMessage
+
+_TABLE = """
+create table if not exists outbox(seq integer primary key autoincrement, message_id text not null,
+    conversation text not null, attempt integer not null, at integer not null, message text not null,
+    unique(conversation, message_id));
+create index if not exists outbox_conversation on outbox(conversation, seq);
+create index if not exists outbox_at on outbox(at);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A row: its place in the outbox, and the message as JSON."""
+
+    seq: int
+    message_id: str
+    attempt: int
+    message: str
+
+
+class Outbox:
+    """A SQLite file, or memory for the in-memory pipeline. Belongs to one event loop."""
+
+    def __init__(self, path: Path | None, now_ms: Callable[[], int]) -> None:
+        self._now = now_ms
+        self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
+        self._db.executescript("pragma journal_mode=wal; pragma synchronous=full;" + _TABLE)
+        self._waiting: list[tuple[str, OutboundMessage, asyncio.Future[bool]]] = []
+        self._news: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
+
+    def put(self, conversation: str, message: OutboundMessage) -> asyncio.Future[bool]:
+        """Store; done once it is durable, with whether it was new. All that wait in one turn share a disk sync."""
+        loop = asyncio.get_running_loop()
+        stored: asyncio.Future[bool] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._store)
+        self._waiting.append((conversation, message, stored))
+        return stored
+
+    def after(self, conversation: str, seq: int, limit: int = 100) -> list[Stored]:
+        """The conversation's messages after a place, in order."""
+        rows = self._db.execute(
+            "select seq, message_id, attempt, message from outbox where conversation = ? and seq > ? order by seq "
+            "limit ?", (conversation, seq, limit))  # fmt: skip
+        return [Stored(*row) for row in rows]
+
+    def watch(self, conversation: str) -> asyncio.Event:
+        """An event that is set at each new message of the conversation; give it back with `unwatch`."""
+        news = asyncio.Event()
+        self._news[conversation].append(news)
+        return news
+
+    def unwatch(self, conversation: str, news: asyncio.Event) -> None:
+        """Stop watching."""
+        self._news[conversation].remove(news)
+        if not self._news[conversation]:
+            del self._news[conversation]
+
+    def wake_all(self) -> None:
+        """Set every watcher, so that open streams can end."""
+        for watchers in self._news.values():
+            for news in watchers:
+                news.set()
+
+    def prune(self, before_ms: int) -> int:
+        """Drop what was stored before that time; how many."""
+        return self._db.execute("delete from outbox where at < ?", (before_ms,)).rowcount
+
+    def __len__(self) -> int:
+        return int(self._db.execute("select count(*) from outbox").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _store(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._db.execute("begin immediate")
+            stored = [self._one(conversation, message) for conversation, message, _ in waiting]
+            self._db.execute("commit")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("rollback")
+            for _, _, done in waiting:
+                if not done.done():
+                    done.set_exception(OSError(f"the outbox can't be written: {error}"))
+            return
+        for (conversation, _, done), new in zip(waiting, stored, strict=True):
+            if not done.done():
+                done.set_result(new)
+            for news in self._news.get(conversation, ()) if new else ():
+                news.set()
+
+    def _one(self, conversation: str, message: OutboundMessage) -> bool:
+        row = self._db.execute("select attempt from outbox where conversation = ? and message_id = ?",
+                               (conversation, message.message_id)).fetchone()  # fmt: skip
+        if row is not None and row[0] >= message.attempt:
+            return False
+        self._db.execute(
+            "insert or replace into outbox(message_id, conversation, attempt, at, message) values (?, ?, ?, ?, ?)",
+            (message.message_id, conversation, message.attempt, self._now(), message.model_dump_json()),
+        )  # autoincrement: a replaced row gets a place that no row ever had
+        return True
