@@ -118,7 +118,7 @@ class Worker:
 
     async def _shut_down(self, starting: asyncio.Task[None]) -> None:
         """Close the partitions, flush, leave the group: within seconds, whatever hangs."""
-        await self._bounded("revoke", self.owner.revoke())
+        await self._bounded("revoke", self._leave_partitions())
         left = await self.sender.close(FLUSH_S)
         if left:
             log.warning("%d records were not taken by the broker in time; the next owner publishes them again", left)
@@ -126,6 +126,11 @@ class Worker:
         starting.cancel()
         await self._bounded("leave the group", self.app.stop())
         log.info("the worker has stopped")
+
+    async def _leave_partitions(self) -> None:
+        handled = await self.owner.revoke()
+        if handled:
+            await self.app.reader.farewell(handled)
 
     async def _bounded(self, what: str, work: Coroutine[Any, Any, Any]) -> None:
         try:

@@ -29,6 +29,7 @@ log = logging.getLogger("interlock.consumer")
 FETCH_WAIT_MS = 200  # a fetch of silent partitions returns after this, so that a resumed one waits no longer
 BATCH = 500  # records taken from the fetcher at once
 IDLE_S = 0.25  # wait for records, where nothing is held back
+FAREWELL_S = 1.0
 HELD_S = 0.01  # wait for records, where a full partition waits for room
 
 Positions = Mapping[tuple[str, int], int]
@@ -70,8 +71,8 @@ class Intake(Protocol):
         """The positions are set."""
         ...
 
-    async def revoke(self) -> None:
-        """Close all partitions."""
+    async def revoke(self) -> Positions:
+        """Close all partitions; what they handled."""
         ...
 
 
@@ -248,8 +249,15 @@ class Consumer(driver.Consumer):
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Close the partitions first: nothing of them runs on when the group hands them to somebody else."""
         self.active.clear()
-        await self.intake.revoke()
+        await self.farewell(await self.intake.revoke())
         await super().on_partitions_revoked(revoked)
+
+    async def farewell(self, handled: Positions) -> None:
+        """Tell the group a last time; it is for information, so nobody waits long for it."""
+        try:
+            await asyncio.wait_for(self._thread.tell(handled), FAREWELL_S)
+        except TimeoutError:
+            log.info("group offsets not taken in time")
 
     async def perform_seek(self) -> None:
         """Set position, read offset and committed offset to what the diffs say is handled, and pauses again."""

@@ -160,8 +160,8 @@ class Owner:
             self._opening.cancel()
         self._metrics.gauge("interlock_partitions_owned", len(self._parts))
 
-    async def revoke(self) -> None:
-        """Close all partitions: none of them does anything after this returns."""
+    async def revoke(self) -> Mapping[TopicPartition, int]:
+        """Close all partitions: none of them does anything after this returns. What they handled, for the group."""
         crash("revoke.before")
         self.epoch += 1
         if self._opening is not None:
@@ -177,6 +177,7 @@ class Owner:
                 task.cancel()
         self._metrics.gauge("interlock_partitions_owned", 0)
         crash("revoke.after")
+        return _handled(parts)
 
     def _complete(self, assignment: Iterable[TopicPartition]) -> set[int]:
         """Partition numbers of which all input topics are ours. Raises RefusedError for a split one."""
@@ -210,6 +211,9 @@ class Owner:
         try:
             await self._fence(committer, epoch)
             recovered = await asyncio.to_thread(self._host.recover, number, lambda: self.epoch != epoch)
+            if await self.group.beat() is None:  # a worker that froze meanwhile must not start effects again
+                message = f"partition {number}: no member of the group any more after recovery"
+                raise PartitionLostError(message)
             runtime = self._host.runtime(number, committer)
             runtime.start(recovered)
         except asyncio.CancelledError:
@@ -232,9 +236,10 @@ class Owner:
         until = time.monotonic() + FENCE_S
         while time.monotonic() < until:
             asked = await self.group.beat()
-            if asked is None or self.epoch != epoch:
-                break
-            if await committer.fence(lambda: self.epoch == epoch and time.monotonic() - asked < FRESH_S):
+            if asked is None:
+                await asyncio.sleep(0.2)  # the coordinator is away, or a new assignment ends this one
+                continue
+            if await committer.fence(_fresh(asked, lambda: self.epoch == epoch)):
                 return
         message = f"{committer.name}: not fenced: the group or the broker said no"
         raise PartitionLostError(message)
@@ -353,8 +358,15 @@ class Owner:
 
     def handled(self) -> Mapping[TopicPartition, int]:
         """For the group's information: strictly in offset order, from each partition's own watermark."""
-        return {(topic, part.number): offset for part in self._parts.values()
-                for topic, offset in part.runtime.handled().items()}  # fmt: skip
+        return _handled(self._parts.values())
+
+
+def _handled(parts: Iterable[Part]) -> dict[TopicPartition, int]:
+    return {(topic, part.number): offset for part in parts for topic, offset in part.runtime.handled().items()}
+
+
+def _fresh(asked: float, ours: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: ours() and time.monotonic() - asked < FRESH_S
 
 
 def _reason(error: BaseException) -> str:

@@ -80,6 +80,10 @@ class PartitionRuntime:
         self._marks = {topic: Watermark(recovered.handled.get(topic, 0)) for topic in INPUT_TOPICS}
         for conversation, encoded in recovered.states.items():
             self._bus.load(conversation, encoded)
+        for conversation in recovered.changed:
+            self._checkpoint.changed(conversation)
+            if self._snapshots is not None:
+                self._snapshots.changed(conversation)
         self._emitter.start_at(recovered.diff_offset + 1)
         for offset, diff in recovered.resend:
             self._emitter.publish(offset, diff)

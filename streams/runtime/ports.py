@@ -129,3 +129,4 @@ class Recovered:
     diff_offset: int = -1
     unsent: int = 0
     resend: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)  # touched by diffs: the next checkpoint must write them
