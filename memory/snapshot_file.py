@@ -29,7 +29,7 @@ _IMPORTING = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"  # synced onc
 _COLUMNS = "conversation, kind, version, body, due, checksum"
 
 
-class SnapshotError(Exception):
+class SnapshotError(OSError):
     """A snapshot folder or file that can't be used as asked; the message names it, `reason` is for the metric."""
 
     def __init__(self, message: str, reason: str = "torn") -> None:
@@ -77,20 +77,32 @@ class SnapshotFile:
     def write(self, rows: Iterable[Row], mark: Mark | None) -> None:
         """Rows and mark in one transaction; without a mark only rows. Raises SnapshotError if the mark goes back."""
         with self._write_lock:
-            self._writer.execute("BEGIN IMMEDIATE")
             try:
+                self._writer.execute("BEGIN IMMEDIATE")
                 self._store(rows)
                 if mark is not None:
                     self._mark(mark)
                 self._writer.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._roll_back()
+                message = f"{self.path}: not written ({error})"
+                raise SnapshotError(message) from error
             except BaseException:
-                self._writer.execute("ROLLBACK")
+                self._roll_back()
                 raise
 
     def mark(self) -> Mark | None:
-        """Up to where the log is in this file; None when nothing was written yet."""
+        """Up to where the log is in this file; None when nothing was written. Raises SnapshotError when damaged."""
         found = self._query("SELECT value FROM meta WHERE name = 'mark'")
-        return Mark.model_validate_json(found[0][0]) if found else None
+        if not found:
+            return None
+        try:
+            fields, checksum = orjson.loads(found[0][0])
+            if checksum == zlib.crc32(orjson.dumps(fields)):
+                return Mark.model_validate(fields)
+        except (TypeError, ValueError):
+            pass  # said below: what can't be read is as damaged as what does not add up
+        raise SnapshotError(_damaged(self.path, "its mark"))
 
     def verify(self) -> None:
         """Look at every page and row. Raises SnapshotError when anything is damaged, missing or of another time."""
@@ -131,6 +143,10 @@ class SnapshotFile:
                 self._reader.close()
             self._writer.close()
 
+    def _roll_back(self) -> None:
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
+
     def _begin(self) -> None:
         self._writer.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
         self._put_meta("stamp", self.stamp.encoded())
@@ -138,10 +154,11 @@ class SnapshotFile:
 
     def _mark(self, mark: Mark) -> None:
         last = self._meta("mark")
-        if last is not None and mark.diff_offset < last["diff_offset"]:
-            message = f"{self.path}: offset {mark.diff_offset} is below the {last['diff_offset']} that it holds already"
+        if last is not None and mark.diff_offset < last[0]["diff_offset"]:
+            message = f"{self.path}: offset {mark.diff_offset} is below the {last[0]['diff_offset']} that it holds"
             raise SnapshotError(message)
-        self._put_meta("mark", mark.model_dump(mode="json"))
+        fields = mark.model_dump(mode="json")
+        self._put_meta("mark", [fields, zlib.crc32(orjson.dumps(fields))])
 
     def _store(self, rows: Iterable[Row]) -> None:
         """Each page of a file with pages of two times looks well; the count and sum over all rows do not."""
@@ -171,7 +188,10 @@ class SnapshotFile:
         with self._read_lock:
             if self._reader is None:
                 self._reader = _connect(self.path)
-            return self._reader.execute(sql, values).fetchall()
+            try:
+                return self._reader.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise SnapshotError(_damaged(self.path, error)) from error
 
     def _scan(self, condition: str, *values: object) -> Iterator[Any]:
         connection = _connect(self.path)
