@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from schemas.errors import InterlockError
 
-class CommandError(Exception):
+
+class CommandError(InterlockError):
     """A command can't do what was asked: the message says what is wrong and what to do; `code` is the exit status."""
 
     def __init__(self, message: str, code: int = 1) -> None:

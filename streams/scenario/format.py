@@ -13,6 +13,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from schemas.base import Fen, Id, KeyPart, Model, Name, Text, conversation_id
+from schemas.errors import InterlockError
 
 Ms = Annotated[int, Field(ge=0, le=3_600_000, description="milliseconds")]
 Outcome = Literal[
@@ -21,7 +22,7 @@ Outcome = Literal[
 Deadline = Literal["delivered", "displayed", "follow_up", "review", "window", "tool"]
 
 
-class ScenarioError(Exception):
+class ScenarioError(InterlockError):
     """A scenario file is wrong: `file: field: what`; the steps are counted from 1."""
 
 

@@ -13,11 +13,13 @@ import orjson
 
 from schemas.base import Model
 from schemas.delivery import OutboundMessage, Receipt
+from schemas.errors import InterlockError
 from schemas.events import Body, RawEvent
 from schemas.people import HumanDecision
 from streams.clock import SystemClock, fresh_id
 from streams.scenario.expect import Observation, differences
 from streams.scenario.format import Fault, Scenario
+from streams.scenario.reports import BY, REPORTED
 from streams.scenario.tail import TopicTail
 from streams.settings import Settings
 
@@ -25,12 +27,9 @@ QUIET_S = 1.5  # so long without a record of a conversation, and nothing more is
 PATIENCE_S = 25.0  # an outcome that is not there by then is a wrong one
 LOOK_S = 0.2
 RECONNECT_S = 0.3
-REPORTED = {"none": (), "delivered": ("delivered",), "displayed": ("delivered", "displayed"),
-            "read": ("delivered", "displayed", "read")}  # fmt: skip
-BY = "scripted-reviewer"
 
 
-class WorldError(Exception):
+class WorldError(InterlockError):
     """The gateway or the shop did not take what a scenario sent: method, path, status and answer."""
 
 
@@ -204,12 +203,9 @@ class HttpWorld:
             await asyncio.sleep(LOOK_S)
 
     async def _answer(self, row: dict[str, Any]) -> None:
-        request, conversation = row["request"], row["conversation"]
-        rule = self._rules.get(conversation, "none")
-        if request["kind"] != "review" or rule == "none" or request["request_id"] in self._decided:
+        rule = self._rules.get(row["conversation"], "none")
+        if row["kind"] != "review" or rule == "none" or row["request_id"] in self._decided:
             return
-        self._decided.add(request["request_id"])
-        await decide(self._ends, conversation, {
-            "kind": rule, "request_id": request["request_id"], "call_hash": request["call_hash"],
-            "reason": "scripted",
-        })  # fmt: skip
+        self._decided.add(row["request_id"])
+        fields = {"kind": rule, "request_id": row["request_id"], "call_hash": row["call_hash"], "reason": "scripted"}
+        await decide(self._ends, row["conversation"], fields)
