@@ -124,6 +124,8 @@ class CallState(Model):
     args_hash: str
     result_id: Id | None = None
     duplicate_of: Id | None = Field(default=None, description="the call whose result it gets: same key (E05)")
+    data: dict[str, Json] = Field(default={}, description="a change's answer, for the same call coming again")
+    error: dict[str, Json] | None = None
 
 
 class ToolsState(Model):

@@ -83,6 +83,13 @@ def level(slots: Slots, data: Data, now: int) -> Outcome:
     return Outcome("ok", "", {"level": data["level"]})
 
 
+def refund_accepted(slots: Slots, data: Data, now: int) -> Outcome:
+    """The shop accepted exactly what was confirmed; another order or amount is not known to be right."""
+    if data["order_id"] != slots["order_id"] or data["amount_fen"] != slots["amount_fen"]:
+        return Outcome("uncertain", "uncertain")
+    return Outcome("ok", "", {"refund_id": data["refund_id"]})
+
+
 CHECKS: Mapping[str, Check] = {
-    check.__name__: check for check in (refundable, changeable, choose_order, tracking, refund_state, level)
+    check.__name__: check for check in (refundable, changeable, choose_order, tracking, refund_state, level, refund_accepted)
 }

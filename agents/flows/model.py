@@ -69,6 +69,7 @@ class Node(_Part):
     args: dict[str, str] = Field(default={}, description="argument to slot")
     check: str | None = Field(default=None, description="the business rule that reads a successful result")
     errors: dict[str, str] = Field(default={}, description="the tool's error code to event; others are `failed`")
+    fallback_of: str | None = Field(default=None, description="the tool whose computed fallback is due here")
     end: Literal["done", "failed", "cancelled"] | None = None
     never_skipped: bool = False
 

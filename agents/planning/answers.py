@@ -1,0 +1,126 @@
+"""What a message means for the flow under way: a choice, a yes or no, slots, or nothing that it can use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.flows.engine import missing
+from agents.planning import calls, moves, wishes
+from agents.planning.desk import Desk, FlowDict
+from schemas.messages import NormalizedMessage
+
+_FREE = {"reason", "address"}  # slots that any words may fill (R-003-11)
+_OF_ORDER = ("amount_fen", "left_fen", "items", "status", "choices")  # what follows from the order
+FREE_MIN, FREE_MAX = 2, 300  # characters of an answer in free words
+
+
+def choose(desk: Desk, state: FlowDict, choice: Mapping[str, Any], message: NormalizedMessage) -> None:
+    """The customer answered with a number."""
+    if "slot" in choice:
+        fill(desk, state, {choice["slot"]: choice["value"]}, message)
+        _moved(desk, state)
+    else:
+        event(desk, state, str(choice["event"]), message)
+
+
+def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) -> None:
+    """A yes, a no, or a word about going on."""
+    if state["concluded"] == "asking":
+        if what in {"confirmed", "continue"}:
+            state["concluded"] = "done"
+            moves.ask(desk, state)
+            desk.touch(state)
+            desk.draft.reason("planning.go_on", "the customer wants to go on", message.ref.message_id)
+            return
+        what = "stopped" if what == "denied" else what
+    if what == "confirmed" and state["waiting_for"] == "review":
+        desk.draft.reason("planning.confirmed_before", "its review is open (J15)", message.ref.message_id)
+        desk.say("common.in_progress")
+        return
+    if what == "wants_person":
+        moves.hand(desk, "wish", message.ref.message_id)
+        return
+    if what == "confirmed":
+        state["sources"] = {**state["sources"], "confirmed": message.ref.message_id}
+    if what == "denied" and state["waiting_for"] == "review":
+        calls.drop_review(desk, state)
+    if not moves.fire(desk, state, what, "stopped" if what == "stopped" else ""):
+        unclear(desk, state)
+
+
+def fits(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
+    """The message answers what the flow asks, whatever its confidence."""
+    node = desk.node_of(state)
+    if state["waiting_for"] != "customer":
+        return False
+    return node.slot in wishes.primary(message) or (node.slot in _FREE and _free(message) is not None)
+
+
+def another_order(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
+    """The same wish for another order is a task of its own, unless the flow asks for exactly that."""
+    if message.intent not in desk.flow_of(state).intents:
+        return False
+    new, known = wishes.primary(message).get("order_id"), state["slots"].get("order_id")
+    asked = desk.node_of(state).slot == "order_id" or desk.flow_of(state).target(state["node"], "changed")
+    open_to_change = bool(asked) and state["waiting_for"] == "customer"
+    return new is not None and known is not None and new != known and not open_to_change
+
+
+def answer(desk: Desk, state: FlowDict, message: NormalizedMessage) -> None:
+    """A message that belongs to the flow: new slots move it, a yes or no answers it, the rest is unclear."""
+    node, given = desk.node_of(state), wishes.primary(message)
+    if node.slot in _FREE and node.slot not in given and message.intent not in {"confirm", "deny"}:
+        free = _free(message)
+        given = {**given, **({node.slot: free} if free is not None else {})}
+    if fill(desk, state, given, message):
+        _moved(desk, state)
+    elif message.intent in {"confirm", "deny"}:
+        event(desk, state, "confirmed" if message.intent == "confirm" else "denied", message)
+    else:
+        unclear(desk, state)
+
+
+def _free(message: NormalizedMessage) -> str | None:
+    text = message.text.strip()
+    usable = FREE_MIN <= len(text) <= FREE_MAX and message.intent in {"inform", "out_of_scope", "complaint", "refund"}
+    return text if usable and any(char.isalpha() for char in text) else None
+
+
+def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: NormalizedMessage) -> bool:
+    """Take the slots that are new; what followed from another order is forgotten. False when nothing is new."""
+    slots, flow = state["slots"], desk.flow_of(state)
+    new = {name: value for name, value in given.items() if name in flow.slots and slots.get(name) != value}
+    if not new:
+        return False
+    kept = {name: value for name, value in slots.items() if "order_id" not in new or name not in _OF_ORDER}
+    state["slots"] = {**kept, **new}
+    state["sources"] = {**state["sources"], **dict.fromkeys(new, message.ref.message_id)}
+    if message.seal is not None:
+        state["seal"] = message.seal.model_dump(mode="json")
+    desk.draft.reason("planning.slots", f"{state['flow']}: {', '.join(new)}", message.ref.message_id)
+    return True
+
+
+def _moved(desk: Desk, state: FlowDict) -> None:
+    """Slots have changed: on by what is still missing, or back to the check when all was known."""
+    flow = desk.flow_of(state)
+    if state["concluded"] == "asking":
+        state["concluded"] = "done"
+    if state["waiting_for"] == "review":
+        calls.drop_review(desk, state)
+    what = missing(flow, state["slots"])
+    if what == "complete" and flow.target(state["node"], "changed"):
+        what = "changed"
+    if not moves.fire(desk, state, what):
+        unclear(desk, state)
+
+
+def unclear(desk: Desk, state: FlowDict) -> None:
+    """Nothing that the flow can use: ask again (which counts), or say that it is being done."""
+    if state["waiting_for"] == "review":
+        desk.say("common.in_progress")
+    elif state["concluded"] == "asking":
+        moves.ask(desk, state)
+    elif not moves.fire(desk, state, "unclear"):
+        moves.ask(desk, state)

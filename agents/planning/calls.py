@@ -1,0 +1,109 @@
+"""Declaring tool calls: arguments from the slots, a stable key, and for money a person's review first."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from agents.flows.model import Node
+from agents.planning import plans
+from agents.planning.desk import Desk, FlowDict
+from agents.tools.arguments import args_hash
+from agents.tools.spec import ToolSpec
+from schemas.delivery import EvidenceRef
+from schemas.events import Seal
+from schemas.people import HumanRequest
+from schemas.tools import ToolCall
+
+REVIEW_TIMER = "planning.review:"
+
+
+def arguments(spec: ToolSpec, node: Node, slots: Mapping[str, Any], sender: str) -> dict[str, Any]:
+    """The arguments; the customer is always the conversation's sender, never what a text says."""
+    args: dict[str, Any] = {}
+    for name, argument in spec.input_schema.items():
+        value = sender if argument.source == "sender" else slots.get(node.args.get(name, ""))
+        if value is not None:
+            args[name] = value
+    return args
+
+
+def idempotency_key(plan_id: str, node: str, hashed: str) -> str:
+    """The same for the same task and arguments, whatever the attempt, the worker or the day."""
+    return hashlib.sha256(f"{plan_id}|{node}|{hashed}".encode()).hexdigest()[:40]
+
+
+def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
+    """Declare the node's call, or ask for its review; False for a call that failed before with the same arguments."""
+    spec = desk.pack.tools[node.tool or ""]
+    args = arguments(spec, node, state["slots"], desk.sender)
+    sensitive = tuple(name for name in spec.sensitive_fields if name in args)
+    seal = state["seal"] if sensitive else None
+    hashed = args_hash(spec.name, args, seal)
+    if hashed in state["tried"] and desk.flow_of(state).target(state["node"], "repeated"):
+        desk.draft.reason("planning.other_strategy", f"{spec.name} failed with the same arguments", state["plan_id"])
+        return False
+    call = ToolCall(
+        call_id=desk.draft.new_id("call"), session_id=desk.session_id, plan_id=state["plan_id"],
+        task_id=plans.task_id(state["plan_id"], state["node"]), skill=spec.skill, tool=spec.name, risk=spec.risk,
+        args=args, args_sensitive=sensitive, args_hash=hashed, seal=Seal(**seal) if seal else None,
+        idempotency_key=idempotency_key(state["plan_id"], state["node"], hashed), purpose=node.goal,
+        expectation=f"success with {', '.join(spec.output_schema.required)}", declared_at=desk.draft.now,
+        deadline=desk.draft.now + desk.config.call_deadline_ms, timeout_ms=spec.timeout_ms,
+    )  # fmt: skip
+    if spec.risk == "money":
+        ask_review(desk, state, node, call)
+    else:
+        dispatch(desk, state, call)
+    return True
+
+
+def dispatch(desk: Desk, state: FlowDict, call: ToolCall) -> None:
+    """The call goes to the tools step; the flow waits for its result."""
+    state["call_id"], state["waiting_for"] = call.call_id, "tool"
+    plans.called(state, state["node"], call.call_id)
+    desk.publish("tools.calls", call)
+    desk.touch(state)
+    desk.draft.reason("planning.call", f"{call.tool}: {call.purpose}", call.call_id)
+
+
+def ask_review(desk: Desk, state: FlowDict, node: Node, call: ToolCall) -> None:
+    """A person decides on this very call (R-003-18): bound to its hash, for a limited time."""
+    request_id = desk.draft.new_id("review")
+    expires = desk.draft.now + desk.config.review_ms
+    request = HumanRequest(
+        request_id=request_id, session_id=desk.session_id, kind="review", rule="planning.money_reviewed",
+        reason=call.purpose, requested_at=desk.draft.now, expires_at=expires, call_hash=call.args_hash, tool=call.tool,
+        args=call.args, context={"flow": state["flow"], "path": state["path"], "plan_id": state["plan_id"]},
+    )  # fmt: skip
+    desk.remember_review(request_id, {
+        "status": "open", "plan_id": state["plan_id"], "call": call.model_dump(mode="json"), "mismatches": 0,
+        "call_hash": call.args_hash, "expires_at": expires, "request": request.model_dump(mode="json"),
+    })  # fmt: skip
+    state["review_id"], state["waiting_for"] = request_id, "review"
+    plans.mark(state, state["node"], status="waiting")
+    desk.draft.timer(REVIEW_TIMER + request_id, expires, {"request_id": request_id})
+    desk.publish("human.requests", request)
+    desk.draft.reason("planning.review", f"{call.tool} waits for a person", request_id, call.call_id)
+    if node.template:
+        refs = [EvidenceRef(kind="task_plan", id=state["plan_id"])]
+        desk.say(node.template, state["slots"], language=state["language"], evidence=refs)
+
+
+def drop_review(desk: Desk, state: FlowDict, status: str = "cancelled") -> None:
+    """The flow's open review no longer counts: an approval that still comes changes nothing."""
+    request_id = state["review_id"]
+    review = desk.reviews.get(request_id or "")
+    if request_id is None or review is None or review["status"] != "open":
+        return
+    desk.reviews[request_id] = {**review, "status": status}
+    desk.draft.cancel(REVIEW_TIMER + request_id)
+    desk.draft.reason("planning.review_closed", status, request_id)
+
+
+def in_flight(desk: Desk, state: FlowDict) -> bool:
+    """A call that changes something was handed over: it can't be taken back."""
+    if state["call_id"] is None:
+        return False
+    return desk.pack.tools[desk.node_of(state).tool or ""].risk != "query"

@@ -1,0 +1,81 @@
+"""Bringing a person: one request with all that they need, one message, and the agent keeps quiet from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.planning import calls, plans
+from agents.planning.desk import Desk, FlowDict
+from schemas.delivery import EvidenceRef
+from schemas.people import HumanRequest
+
+KEPT_MAX = 50
+
+
+def hand_over(desk: Desk, state: FlowDict | None, code: str, evidence: tuple[str, ...] = ()) -> None:
+    """Hand the conversation over (R-003-13): the rule is `planning.<code>`."""
+    if desk.owner == "human":
+        desk.draft.reason("planning.already_with_person", code, *evidence)
+        return
+    request_id = desk.draft.new_id("handover")
+    desk.publish("human.requests", HumanRequest(
+        request_id=request_id, session_id=desk.session_id, kind="handover", rule=f"planning.{code}",
+        reason=code.replace("_", " "), requested_at=desk.draft.now, context=context(desk, state),
+    ))  # fmt: skip
+    _tell(desk, state, code)
+    desk.owner = "human"
+    desk.handover = {"request_id": request_id, "rule": f"planning.{code}", "at": desk.draft.now, "taken_by": None,
+                     "noticed": False, "kept": []}  # fmt: skip
+    stop_all(desk, "handed_over")
+    desk.draft.reason("planning.handover", code, request_id, *evidence)
+
+
+def _tell(desk: Desk, state: FlowDict | None, code: str) -> None:
+    template, params, refs = f"handover.{code}", {}, []
+    if template not in desk.pack.templates:
+        template = "handover.default"
+    if state is not None:
+        params = state["slots"]
+        refs = [EvidenceRef(kind="task_plan", id=state["plan_id"])]
+        variant = desk.node_of(state).variants.get(code, template)
+        wanted = desk.pack.templates[variant].params if variant in desk.pack.templates else {}
+        template = variant if wanted.keys() <= params.keys() else template
+    desk.say(template, params, language=state["language"] if state else None, evidence=refs)
+
+
+def stop_all(desk: Desk, status: str) -> None:
+    """All that is under way stops: reviews are closed, calls not yet begun will be refused, wishes are kept."""
+    for state in reversed(desk.flows):
+        calls.drop_review(desk, state)
+        undone = plans.not_done(state)
+        desk.draft.reason("planning.not_done", f"planned and not done: {', '.join(undone)}", state["plan_id"])
+        plans.finish(state, status)
+        desk.touch(state, status)
+    for waiting in desk.queue:
+        keep(desk, waiting.get("text", ""), waiting["message_id"])
+    desk.flows, desk.queue, desk.offer, desk.ended_top = [], [], [], False
+
+
+def keep(desk: Desk, text: str, message_id: str) -> None:
+    """A message for the person."""
+    handover = desk.handover or {"request_id": None, "rule": "takeover", "at": desk.draft.now, "taken_by": None,
+                                 "noticed": True, "kept": []}  # fmt: skip
+    kept = [*handover["kept"], {"message_id": message_id, "text": text, "at": desk.draft.now}]
+    desk.handover = {**handover, "kept": kept[-KEPT_MAX:]}
+
+
+def context(desk: Desk, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a person needs to go on without asking again (R-003-14): masked, as the state holds it."""
+    messages = desk.draft.get("perception", "messages", default={})
+    recent = list(messages.values())[-desk.config.context_messages:]
+    states = desk.flows if state is None or any(one is state for one in desk.flows) else [*desk.flows, state]
+    declared = desk.draft.get("tools", "calls", default={})
+    return {
+        "messages": [{"text": one["text"], "at": one["at"], "intent": one["intent"]} for one in recent],
+        "flows": [{"flow": one["flow"], "node": one["node"], "path": one["path"], "slots": one["slots"],
+                   "plan_id": one["plan_id"]} for one in states],
+        "calls": [{"call_id": call_id, "tool": call["tool"], "status": call["status"]}
+                  for call_id, call in list(declared.items())[-10:]],
+        "waiting": [{"intent": one.get("intent"), "text": one.get("text", "")} for one in desk.queue],
+    }  # fmt: skip

@@ -1,0 +1,248 @@
+"""A customer's message: a person first, then stop, then what it means for the flow under way, then a new flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from agents.planning import answers, calls, handover, moves, recalls, wishes
+from agents.planning.desk import Desk
+from schemas.messages import NormalizedMessage
+
+UPSET = {"angry", "impatient", "disappointed"}
+ASKED_MAX = 50
+_COURTESY = {"greeting": "common.greeting", "thanks": "common.welcome", "complaint": "common.complaint"}
+
+
+def on_message(desk: Desk, message: NormalizedMessage) -> None:
+    """Handle one message, or let it wait while a tool runs: recalls, stops and wishes for a person do not wait."""
+    ref = message.ref
+    _session(desk, message)
+    if ref.revision > 1:
+        recalls.withdraw(desk, ref.message_id, quiet=True)
+    desk.language, desk.in_reply_to = message.language, ref.message_id
+    if desk.owner == "human":
+        _for_person(desk, message)
+        return
+    top = desk.top
+    if top is not None and top["waiting_for"] == "tool" and message.intent not in {"human", "stop"}:
+        _while_tool_runs(desk, message)
+        return
+    handle(desk, message)
+    proceed(desk)
+
+
+def _session(desk: Desk, message: NormalizedMessage) -> None:
+    if desk.asked_session != message.ref.session_id:
+        desk.asked, desk.clarified, desk.asked_session = {}, 0, message.ref.session_id
+
+
+def _for_person(desk: Desk, message: NormalizedMessage) -> None:
+    """The agent stays silent; while nobody has come yet, the customer is told once that it was received."""
+    handover.keep(desk, message.text, message.ref.message_id)
+    desk.draft.reason("planning.kept_for_person", "the conversation is a person's", message.ref.message_id)
+    waiting = desk.handover or {}
+    if waiting.get("taken_by") is None and not waiting.get("noticed"):
+        desk.handover = {**waiting, "noticed": True}
+        desk.say("handover.waiting")
+
+
+def _while_tool_runs(desk: Desk, message: NormalizedMessage) -> None:
+    top = desk.top
+    if message.intent == "confirm" and top is not None and calls.in_flight(desk, top):
+        desk.draft.reason("planning.confirmed_before", "it runs already (J15)", message.ref.message_id)
+        desk.say("common.in_progress")
+        return
+    if len(desk.queue) >= desk.config.queue_max:
+        desk.draft.reason("planning.queue_full", f"{len(desk.queue)} messages wait", message.ref.message_id)
+        moves.hand(desk, "queue_full", message.ref.message_id)
+        handover.keep(desk, message.text, message.ref.message_id)
+        return
+    waiting = {"kind": "message", "message_id": message.ref.message_id, "text": message.text, "intent": message.intent,
+               "message": message.model_dump(mode="json")}  # fmt: skip
+    desk.queue.append(waiting)
+    desk.draft.reason("planning.queued", "a tool runs; it goes on after the result", message.ref.message_id)
+
+
+def handle(desk: Desk, message: NormalizedMessage) -> None:
+    """One message that has its turn. Order: a person, anger, stop, the same question, choices, the flow, a new flow."""
+    before, top, number = desk.last_message, desk.top, message.ref.message_id
+    desk.last_message = {"message_id": number, "intent": message.intent, "sentiment": message.sentiment}
+    offer, desk.offer = desk.offer, []
+    if message.intent == "human" or any(one.intent == "human" for one in message.secondary_intents):
+        desk.draft.reason("planning.wants_person", "the customer asks for a person", number)
+        moves.hand(desk, "wish", number)
+    elif top is not None and message.sentiment in UPSET and before is not None and before["sentiment"] in UPSET:
+        desk.draft.reason("planning.upset", "upset in two messages running with an open task", number)
+        moves.hand(desk, "emotion", number)
+    elif message.intent == "stop":
+        stop(desk)
+    elif _asked_too_often(desk, message):
+        desk.draft.reason("planning.same_question", "asked for the third time", number)
+        moves.hand(desk, "same_question", number)
+    elif top is not None and (choice := wishes.chosen(top["choices"], message)) is not None:
+        answers.choose(desk, top, choice, message)
+    elif (meant := wishes.chosen(offer, message)) is not None:
+        _begin(desk, message, [{**wishes.wish(message, meant["intent"], meant["slots"]), **_origin(meant, message)}])
+    elif message.intent in {"confirm", "deny"} and any(one["guess"] for one in offer):
+        _guessed(desk, message, offer)
+    else:
+        _by_intent(desk, message)
+
+
+def _origin(meant: Mapping[str, Any], message: NormalizedMessage) -> dict[str, Any]:
+    """A choice goes on with the message that it answers: its slots' seal, and its id for a recall."""
+    return {"seal": meant["seal"]} if message.seal is None else {}
+
+
+def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
+    top = desk.top
+    flow = desk.pack.by_intent.get(message.intent)
+    fills = top is not None and answers.fits(desk, top, message)
+    if message.confidence < desk.config.confidence_min and not fills and message.intent not in _COURTESY:
+        _clarify(desk, message)
+        return
+    desk.clarified = 0
+    if top is not None and (flow is None or flow.flow == top["flow"]) and message.intent not in _COURTESY:
+        if not answers.another_order(desk, top, message):
+            answers.answer(desk, top, message)
+            _queue_others(desk, message)
+            return
+    if flow is not None:
+        _begin(desk, message, wishes.wishes(message))
+    elif message.intent in _COURTESY:
+        _courtesy(desk, message)
+    else:
+        _without_flow(desk, message)
+
+
+def _queue_others(desk: Desk, message: NormalizedMessage) -> None:
+    for one in wishes.wishes(message)[1:]:
+        if one["intent"] in desk.pack.by_intent:
+            desk.queue.append(one)
+            desk.draft.reason("planning.queued", f"{one['intent']}: a second wish", message.ref.message_id)
+
+
+def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) -> None:
+    """Start the message's flows: queries first, so that the one that asks back comes last (F01)."""
+    known = [one for one in asked if one["intent"] in desk.pack.by_intent]
+    for one in asked:
+        if one not in known and one["intent"] not in {*_COURTESY, "inform", "confirm"}:
+            desk.draft.reason("planning.no_flow", f"nothing is done about {one['intent']}", message.ref.message_id)
+    ordered = sorted(known, key=lambda one: not desk.pack.by_intent[str(one["intent"])].quick)
+    desk.queue = [*ordered, *desk.queue]
+    desk.ended_top = True  # the first of them starts now, above what is under way
+
+
+def _courtesy(desk: Desk, message: NormalizedMessage) -> None:
+    """A kind word, and the question that was open once more (R-003-12)."""
+    if message.intent == "complaint" and desk.top is None:
+        offered(desk, "common.complaint")
+    else:
+        desk.say("common.welcome" if message.intent == "thanks" else "common.greeting" if desk.top is None
+                 else "common.understood")  # fmt: skip
+    desk.ended_top = desk.top is not None
+    _begin(desk, message, wishes.wishes(message)[1:]) if message.secondary_intents else None
+
+
+def _without_flow(desk: Desk, message: NormalizedMessage) -> None:
+    slots = wishes.primary(message)
+    if message.intent == "confirm" and desk.last_done is not None:
+        desk.draft.reason("planning.confirmed_before", "nothing is open (J15)", message.ref.message_id)
+        desk.say("common.already_handled")
+    elif message.intent in {"confirm", "deny"}:
+        desk.say("common.closing")
+    elif "order_id" in slots:
+        offered(desk, "common.what_about_order", slots, message=message)
+    else:
+        offered(desk, "common.out_of_scope")
+
+
+def offered(desk: Desk, template: str, slots: dict[str, Any] | None = None, guess: str | None = None,
+            message: NormalizedMessage | None = None) -> None:
+    """Say a template whose numbered choices are intents, and remember what the numbers mean."""
+    kept = slots or {}
+    seal = message.seal.model_dump(mode="json") if message is not None and message.seal else None
+    params = {**kept, "title": desk.title(desk.pack.by_intent[guess].flow, desk.language) if guess else ""}
+    desk.say(template, params)
+    desk.offer = [
+        {"intent": guess if offer.intent == "guess" else offer.intent, "slots": kept, "seal": seal,
+         "guess": offer.intent == "guess"}
+        for offer in desk.pack.templates[template].choices
+    ]  # fmt: skip
+
+
+def _guessed(desk: Desk, message: NormalizedMessage, offer: list[dict[str, Any]]) -> None:
+    """A yes or no to "is it about ...?" (B25: the yes opens the flow; the number that comes next fills its slot)."""
+    desk.clarified = 0 if message.intent == "confirm" else desk.clarified
+    if message.intent == "deny":
+        offered(desk, "common.clarify")
+        return
+    guess = next(one for one in offer if one["guess"])
+    slots = {**guess["slots"], **wishes.primary(message)}
+    _begin(desk, message, [{**wishes.wish(message, str(guess["intent"]), slots), **_origin(guess, message)}])
+
+
+def _clarify(desk: Desk, message: NormalizedMessage) -> None:
+    """The step is red: one clarifying question, the next time a person."""
+    desk.clarified += 1
+    desk.draft.reason("planning.red_step", f"{message.intent} at {message.confidence:.2f}", message.ref.message_id)
+    if desk.clarified > 1:
+        moves.hand(desk, "low_confidence", message.ref.message_id)
+    elif message.intent in desk.pack.by_intent:
+        offered(desk, "common.clarify_guess", wishes.primary(message), message.intent, message)
+    else:
+        offered(desk, "common.clarify")
+
+
+def _asked_too_often(desk: Desk, message: NormalizedMessage) -> bool:
+    """The customer's same question for the third time in this session (R-003-13)."""
+    if message.intent not in desk.pack.by_intent:
+        return False
+    slots = wishes.primary(message)
+    question = "|".join([message.intent, *(f"{name}={slots[name]}" for name in sorted(slots) if name != "phone")])
+    desk.asked = {**desk.asked, question: desk.asked.get(question, 0) + 1}
+    while len(desk.asked) > ASKED_MAX:
+        del desk.asked[next(iter(desk.asked))]
+    return desk.asked[question] >= desk.config.same_question_max
+
+
+def stop(desk: Desk) -> None:
+    """The customer stops the flow under way (F17); what already runs can't be stopped, and they are told."""
+    top = desk.top
+    if top is None:
+        desk.say("common.closing")
+    elif calls.in_flight(desk, top):
+        desk.draft.reason("planning.too_late", "the call is under way", str(top["call_id"]))
+        desk.say("common.too_late", language=top["language"])
+    else:
+        moves.fire(desk, top, "stopped", "stopped")
+
+
+def proceed(desk: Desk) -> None:
+    """Go on with what waits: messages in order, then wishes, then the flow below, its question asked once."""
+    while desk.owner == "agent":
+        top = desk.top
+        if top is not None and top["waiting_for"] == "tool":
+            return
+        free = top is None or top["waiting_for"] == "review" or desk.ended_top
+        index = next((at for at, one in enumerate(desk.queue) if free or one["kind"] == "message"), None)
+        if index is None:
+            break
+        waiting = desk.queue.pop(index)
+        desk.in_reply_to = waiting["message_id"]
+        if waiting["kind"] == "message":
+            message = NormalizedMessage.model_validate_json(orjson.dumps(waiting["message"]))
+            desk.language = message.language
+            handle(desk, message)
+        else:
+            desk.ended_top = False
+            moves.start(desk, desk.pack.by_intent[waiting["intent"]].flow, waiting["slots"], waiting)
+    top = desk.top
+    if desk.ended_top and desk.owner == "agent" and top is not None and top["waiting_for"] == "customer":
+        desk.draft.reason("planning.resume", f"back to {top['flow']} at {top['node']}", top["plan_id"])
+        moves.ask(desk, top)
+        desk.touch(top)
+    desk.ended_top = False

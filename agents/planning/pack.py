@@ -1,0 +1,58 @@
+"""What planning works with: flows, tools and templates, loaded and checked together; and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from agents.flows import model as flow_files
+from agents.flows.model import Flow, Flows, load_flows
+from agents.replies import templates as template_files
+from agents.replies.templates import Templates, load_templates
+from agents.tools import spec as tool_files
+from agents.tools.spec import Tools, load_tools
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The files of a shop."""
+
+    flows: Flows
+    tools: Tools
+    templates: Templates
+
+    @cached_property
+    def by_intent(self) -> Mapping[str, Flow]:
+        """The flow that an intent begins."""
+        return {intent: flow for flow in self.flows.values() for intent in flow.intents}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Planning's numbers, with their reasons in design section 6. Times in milliseconds."""
+
+    review_ms: int = 600_000
+    call_deadline_ms: int = 15_000  # a call is not begun later than this after it was declared
+    confidence_min: float = 0.6  # below: the step is red
+    turns_max: int = 12
+    turns_conclude: int = 8
+    reentries_max: int = 3
+    same_question_max: int = 3  # the third time goes to a person
+    queue_max: int = 20
+    context_messages: int = 6
+
+
+def load_pack(folder: Path | None = None) -> Pack:
+    """The built-in files, and over them those of `folder`/flows, /tools and /templates.
+
+    Raises SpecError, TemplateError or FlowError naming file and field.
+    """
+    def folders(built_in: Path, name: str) -> list[Path]:
+        return [built_in, *([folder / name] if folder is not None and (folder / name).is_dir() else [])]
+
+    tools = load_tools(*folders(tool_files.PACK, "tools"))
+    templates = load_templates(*folders(template_files.PACK, "templates"))
+    flows = load_flows(tools, frozenset(templates), *folders(flow_files.PACK, "flows"))
+    return Pack(flows, tools, templates)

@@ -1,0 +1,48 @@
+"""The planning step: every input that it knows, handled on one desk, written back once."""
+
+from __future__ import annotations
+
+from agents.planning import calls, decisions, messages, recalls, results
+from agents.planning.desk import Desk
+from agents.planning.pack import Config, Pack
+from schemas.events import ChannelEvent, RecallBody
+from schemas.messages import NormalizedMessage
+from schemas.people import HumanDecision
+from schemas.step import Draft, Input, Step
+from schemas.system import TimerFired
+from schemas.tools import ToolResult
+
+INPUTS = ("channel.events", "messages.normalized", "tools.results", "human.decisions", "timers.fired")
+
+
+def make_step(pack: Pack, config: Config | None = None) -> Step:
+    """The pure step over one shop's files: the same state and inputs give the same decision (promise 5)."""
+    numbers = config or Config()
+
+    def step(draft: Draft, cause: Input) -> None:
+        value = cause.value
+        if isinstance(value, ChannelEvent) and not isinstance(value.body, RecallBody):
+            return
+        if isinstance(value, TimerFired) and not value.name.startswith(calls.REVIEW_TIMER):
+            return
+        desk = Desk(draft, pack, numbers)
+        _dispatch(desk, value)
+        desk.close()
+
+    return step
+
+
+def _dispatch(desk: Desk, value: object) -> None:
+    if isinstance(value, NormalizedMessage):
+        messages.on_message(desk, value)
+    elif isinstance(value, ToolResult):
+        results.on_result(desk, value)
+    elif isinstance(value, HumanDecision):
+        decisions.on_decision(desk, value)
+    elif isinstance(value, TimerFired):
+        decisions.expire(desk, value.name.removeprefix(calls.REVIEW_TIMER))
+        messages.proceed(desk)
+    elif isinstance(value, ChannelEvent) and isinstance(value.body, RecallBody):
+        desk.in_reply_to = value.body.message_id
+        recalls.withdraw(desk, value.body.message_id)
+        messages.proceed(desk)

@@ -1,0 +1,62 @@
+"""What a message asks for and brings: its wishes with their slots, and what its choice number means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schemas.messages import Address, NormalizedMessage, SecondaryIntent, TargetItem
+
+_NUMBER = re.compile(r"\s*(?:选|第|no\.?|number|option)?\s*([1-9])\s*(?:个|项|号)?\s*[.。!！)）]?\s*", re.IGNORECASE)
+
+
+def slots_of(item: TargetItem | None, amount: int | None, address: Address | None) -> dict[str, Any]:
+    """Slots by the names that the flows use; only what was said."""
+    slots: dict[str, Any] = {
+        "order_id": item.order_id if item else None, "asked_fen": amount,
+        "address": address.text if address else None, "phone": address.phone if address else None,
+    }  # fmt: skip
+    return {name: value for name, value in slots.items() if value not in (None, "")}
+
+
+def primary(message: NormalizedMessage) -> dict[str, Any]:
+    """The slots of the message's first wish."""
+    slots = slots_of(message.target_item, message.amount, message.address)
+    if message.reason:
+        slots["reason"] = message.reason
+    return slots
+
+
+def wish(message: NormalizedMessage, intent: str, slots: Mapping[str, Any]) -> dict[str, Any]:
+    """A wish as it waits in the queue."""
+    return {
+        "kind": "wish", "intent": intent, "slots": dict(slots), "message_id": message.ref.message_id,
+        "text": message.text, "seal": message.seal.model_dump(mode="json") if message.seal else None,
+    }  # fmt: skip
+
+
+def wishes(message: NormalizedMessage) -> list[dict[str, Any]]:
+    """All wishes of a compound message, each with its own slots (F01)."""
+    others = [wish(message, one.intent, secondary(one)) for one in message.secondary_intents]
+    return [wish(message, message.intent, primary(message)), *others]
+
+
+def secondary(one: SecondaryIntent) -> dict[str, Any]:
+    """The slots of another wish in the same message."""
+    return slots_of(one.target_item, one.amount, one.address)
+
+
+def choice_number(message: NormalizedMessage) -> int | None:
+    """The number that the message is, when it is nothing else."""
+    for found in message.evidence:
+        if found.field == "choice" and found.value.isascii() and found.value.isdigit():
+            return int(found.value)
+    plain = _NUMBER.fullmatch(message.text)
+    return int(plain[1]) if plain else None
+
+
+def chosen(choices: Sequence[Mapping[str, Any]], message: NormalizedMessage) -> Mapping[str, Any] | None:
+    """What the message's number stands for among the choices that were offered."""
+    number = choice_number(message)
+    return choices[number - 1] if number is not None and number <= len(choices) else None

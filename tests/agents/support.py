@@ -1,0 +1,226 @@
+"""Runs inputs through steps as the partition does: table order, one draft a record, diffs applied with checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.perception import PerceptionConfig, make_step as perception_step
+from agents.planning.pack import Config, Pack, load_pack
+from agents.planning.step import INPUTS as PLANNING_INPUTS, make_step as planning_step
+from agents.tools.step import INPUTS as TOOLS_INPUTS, make_step as tools_step
+from agents.understanding.rules import RuleUnderstanding
+from memory.bus import apply, empty, pointer
+from schemas.base import Model, conversation_id
+from schemas.delivery import OutboundMessage
+from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal
+from schemas.messages import NormalizedMessage
+from schemas.people import HumanDecision, HumanRequest
+from schemas.plans import ExecutionPlan
+from schemas.state import ConversationState
+from schemas.step import MISSING, Draft, Input, Step, look
+from schemas.system import TimerFired
+from schemas.tools import ToolCall, ToolError, ToolResult
+
+T0 = 1_767_578_400_000
+PACK = load_pack()
+SENDER = "u-1"
+_FOLLOWING = {"messages.normalized", "tools.calls"}  # emits that are read again at once
+
+
+def _sealer(conversation: str, plaintext: bytes, context: bytes) -> Seal:
+    return Seal(key_id="k", nonce="bm9uY2Vub25jZQ==", sealed=plaintext.hex())
+
+
+class Chat:
+    """One conversation: `say` what the customer says, answer calls with `result`, and look at what came out."""
+
+    def __init__(self, config: Config | None = None, pack: Pack = PACK, sender: str = SENDER) -> None:
+        self.key = conversation_id("shop", "web", sender)
+        self.state: dict[str, Any] = empty(self.key)
+        self.now = T0
+        self.emitted: list[tuple[str, Model]] = []
+        self.reasons: list[tuple[str, str, tuple[str, ...]]] = []
+        self.turn: list[tuple[str, Model]] = []
+        self._offset = 0
+        self._messages = 0
+        self._rows: Sequence[tuple[tuple[str, ...], Step]] = (
+            (("channel.events",), perception_step(RuleUnderstanding(), _sealer, PerceptionConfig())),
+            (PLANNING_INPUTS, planning_step(pack, config)),
+            (TOOLS_INPUTS, tools_step(pack.tools)),
+        )
+
+    def feed(self, topic: str, value: Model, record_id: str | None = None) -> list[tuple[str, Model]]:
+        """One record: every step of its topic in one draft, the diff applied, its before and after asserted."""
+        self._offset += 1
+        self.now += 1
+        cause = Input(topic, 0, self._offset, self.now, self.key, record_id or f"r{self._offset}", "test", value)
+        draft = Draft(self.state, cause)
+        for inputs, step in self._rows:
+            if topic in inputs:
+                step(draft, cause)
+        decision = draft.finish()
+        assert decision.reasons or not decision.changes, f"{topic} changed something without a reason"
+        for path, before, _ in decision.changes:
+            assert look(self.state, path, MISSING) == before
+        self.reasons += decision.reasons
+        self._commit(draft, decision)
+        out = [(emit.topic, emit.value) for emit in decision.emits]
+        self.emitted += out
+        self.turn += out
+        for follow, record in out:
+            if follow in _FOLLOWING or (follow == "tools.results"):
+                self.feed(follow, record)
+        return out
+
+    def _commit(self, draft: Draft, decision: Any) -> None:
+        changes = [
+            {"path": pointer(path), **({} if after is MISSING else {"after": after})}
+            for path, _, after in decision.changes
+        ]
+        self.state = apply(self.state, {
+            "conversation": self.key, "base": self.state["version"], "version": self.state["version"] + 1,
+            "now": draft.now, "changes": changes, "emits": [{"topic": emit.topic} for emit in decision.emits],
+            "cause": {"topic": draft.cause.topic, "offset": self._offset, "time": self.now, "id": draft.cause.id},
+        })  # fmt: skip
+        for (path, _, after) in decision.changes:
+            assert look(self.state, path, MISSING) == after
+        ConversationState.model_validate_json(_json({**self.state, "runtime": {}}))
+
+    def say(self, text: str, message_id: str | None = None, edit: bool = False) -> list[str]:
+        """The customer writes; the texts that are sent to them at once."""
+        self._messages += 1
+        number = message_id or f"m-{self._messages}"
+        body = EditBody(kind="edit", message_id=number, text=text) if edit else \
+            MessageBody(kind="message", message_id=number, text=text)
+        self.turn = []
+        self.feed("channel.events", self._event(body))
+        return self.said()
+
+    def recall(self, message_id: str) -> list[str]:
+        """The customer takes a message back."""
+        self.turn = []
+        self.feed("channel.events", self._event(RecallBody(kind="recall", message_id=message_id)))
+        return self.said()
+
+    def _event(self, body: Any) -> ChannelEvent:
+        number = f"ev-{self._offset}"
+        return ChannelEvent(id=number, event_id=number, shop="shop", channel="web",
+                            sender=self.key.rpartition("/")[2], occurred_at=self.now, body=body)  # fmt: skip
+
+    def hear(self, message: NormalizedMessage) -> list[str]:
+        """A message as perception would have read it."""
+        self.turn = []
+        self.feed("messages.normalized", message)
+        return self.said()
+
+    @property
+    def pending(self) -> list[ToolCall]:
+        """Calls that are declared as effects and have no outcome."""
+        return [ToolCall.model_validate_json(_json(one["request"])) for one in self.state["pending"].values()]
+
+    def result(self, data: Mapping[str, Any] | None = None, status: str = "success", code: str | None = None,
+               call: ToolCall | None = None, result_id: str | None = None) -> list[str]:
+        """The outcome of the only pending call (or of `call`); the texts that follow."""
+        one = call or self.pending[-1]
+        self.turn = []
+        self.feed("tools.results", ToolResult(
+            result_id=result_id or f"{one.call_id}:r", call_id=one.call_id, tool=one.tool, status=status,  # type: ignore[arg-type]
+            data=dict(data or {}), error=ToolError(code=code, message=code) if code else None, finished_at=self.now,
+        ))  # fmt: skip
+        return self.said()
+
+    def decide(self, kind: str, call_hash: str | None = None, request_id: str | None = None, text: str = "",
+               decision_id: str | None = None) -> list[str]:
+        """A person's decision, on the last review unless said otherwise."""
+        reviews = [one for one in self.requests() if one.kind == "review"]
+        request = reviews[-1] if reviews else None
+        self.turn = []
+        self.feed("human.decisions", HumanDecision(
+            decision_id=decision_id or f"d-{self._offset}", kind=kind, by="staff-7", decided_at=self.now,  # type: ignore[arg-type]
+            request_id=request_id or (request.request_id if request else None), text=text,
+            call_hash=call_hash or (request.call_hash if request and kind == "approve" else None),
+        ))  # fmt: skip
+        return self.said()
+
+    def fire(self, prefix: str) -> list[str]:
+        """The timer whose name begins so fires, at its due time."""
+        name, timer = next((name, timer) for name, timer in self.state["timers"].items() if name.startswith(prefix))
+        self.now = max(self.now, timer["due"])
+        self.turn = []
+        self.feed("timers.fired", TimerFired(timer_id=f"t-{self._offset}", name=name, due=timer["due"],
+                                             set_by=timer["set_by"], data=timer["data"]))  # fmt: skip
+        return self.said()
+
+    def said(self) -> list[str]:
+        """Template ids of the messages since the last thing that happened."""
+        return [one.template_id for topic, one in self.turn if isinstance(one, OutboundMessage)]
+
+    def all_said(self) -> list[OutboundMessage]:
+        """Every message so far."""
+        return [one for _, one in self.emitted if isinstance(one, OutboundMessage)]
+
+    def text(self) -> str:
+        """The last message's words."""
+        return self.all_said()[-1].text
+
+    def requests(self) -> list[HumanRequest]:
+        """Everything that people were asked."""
+        return [one for _, one in self.emitted if isinstance(one, HumanRequest)]
+
+    def calls(self) -> list[ToolCall]:
+        """Every call that planning declared."""
+        return [one for _, one in self.emitted if isinstance(one, ToolCall)]
+
+    def plans(self) -> list[ExecutionPlan]:
+        """Every version of every plan."""
+        return [one for _, one in self.emitted if isinstance(one, ExecutionPlan)]
+
+    @property
+    def flows(self) -> list[tuple[str, str, str]]:
+        """Flow, node and what it waits for, bottom first."""
+        return [(one["flow"], one["node"], one["waiting_for"]) for one in self.state["planning"]["flows"]]
+
+    def rules(self) -> list[str]:
+        """Rule ids of all reasons so far."""
+        return [rule for rule, _, _ in self.reasons]
+
+
+def _json(value: Any) -> bytes:
+    import orjson
+
+    return orjson.dumps(value)
+
+
+def order(order_id: str = "1001", amount_fen: int = 19900, refunded_fen: int = 0, status: str = "delivered",
+          refundable_until: int = T0 + 86_400_000, sender: str = SENDER) -> dict[str, Any]:
+    """An order as the shop answers it."""
+    return {
+        "order_id": order_id, "customer_id": sender, "status": status, "amount_fen": amount_fen,
+        "refunded_fen": refunded_fen, "refundable_until": refundable_until, "address": "A路1号", "phone": "138****0000",
+        "items": [{"sku_id": "s1", "name": "保温杯", "category": "cup", "price_fen": amount_fen, "quantity": 1}],
+    }  # fmt: skip
+
+
+def refunded(call: ToolCall) -> dict[str, Any]:
+    """The shop's answer to an accepted refund."""
+    return {"refund_id": "rf-9", "order_id": call.args["order_id"], "amount_fen": call.args["amount_fen"],
+            "status": "accepted"}  # fmt: skip
+
+
+def parcel(order_id: str = "1002") -> dict[str, Any]:
+    """The shop's answer to a tracking query."""
+    return {"order_id": order_id, "status": "shipped", "carrier": "SF", "tracking_no": "SF123",
+            "events": [{"at": T0, "text_zh": "已到达上海", "text_en": "Arrived in Shanghai"}]}  # fmt: skip
+
+
+def message(text: str, intent: str, **fields: Any) -> NormalizedMessage:
+    """A reading made by hand."""
+    from schemas.messages import MessageRef
+
+    number = fields.pop("message_id", "m-hand")
+    ref = MessageRef(message_id=number, event_id=f"ev-{number}", session_id=fields.pop("session_id", "s-1"), at=T0)
+    return NormalizedMessage(**{
+        "ref": ref, "intent": intent, "confidence": 0.9, "evidence": (), "language": "zh", "sentiment": "neutral",
+        "text": text, **fields,
+    })  # fmt: skip
