@@ -15,7 +15,7 @@ from agents.understanding.lexicon import FLAGS
 
 _CLAUSE_END = re.compile(r"[,;。!?\n、]+|(?<![.A-Z])\.(?=\s|$)", re.ASCII)
 _CONNECTIVE = re.compile(
-    r"(?:再|顺便|另外|还有|还想|还要|然后|同时|并且|此外|\b(?:and|also|then|plus|but|by the way|btw)\b)+\s*", FLAGS
+    r"(?=[再顺另还然同并此atpb])(?:再|顺便|另外|还有|还想|还要|然后|同时|并且|此外|\b(?:and|also|then|plus|but|by the way|btw)\b)+\s*", FLAGS
 )
 
 
@@ -30,14 +30,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The clauses of a text, and its segments in order."""
+    """The segments of a text in order, and where each starts."""
 
-    clauses: tuple[tuple[int, int], ...]
     segments: tuple[Segment, ...]
+    starts: tuple[int, ...]
 
     def segment_at(self, position: int) -> int:
         """Index of the segment that a position is in, or that ends last before it."""
-        return max(0, bisect_right([segment.start for segment in self.segments], position) - 1)
+        return max(0, bisect_right(self.starts, position) - 1)
 
 
 def layout(text: str, whole: Sequence[tuple[int, int]]) -> Layout:
@@ -50,9 +50,9 @@ def layout(text: str, whole: Sequence[tuple[int, int]]) -> Layout:
         clauses.append((start, match.start()))
         start = match.end()
     clauses.append((start, len(text)))
-    kept = tuple((left, right) for left, right in clauses if text[left:right].strip())
+    kept = [(left, right) for left, right in clauses if text[left:right].strip()]
     segments = [segment for left, right in kept for segment in _segments(text, left, right, whole)]
-    return Layout(kept, tuple(segments))
+    return Layout(tuple(segments), tuple(segment.start for segment in segments))
 
 
 def _segments(text: str, left: int, right: int, whole: Sequence[tuple[int, int]]) -> list[Segment]:

@@ -33,6 +33,8 @@ def _fold_char(char: str) -> str:
     category = unicodedata.category(char)
     if category == "Cf" or char in _VARIATION or (category == "Cc" and char not in _KEPT_CONTROLS):
         return ""  # zero-width, direction marks, NUL: invisible to the customer, so also to the patterns
+    if char == "，":
+        return ", "  # never the comma of "1,000": the space tells them apart
     return unicodedata.normalize("NFKC", char) if char > "\x7f" else char
 
 
@@ -52,4 +54,6 @@ def fold(text: str) -> Folded:
 
 def scrub(text: str) -> str:
     """The text without NUL and without lone surrogates, which no store takes (cases B15, B17)."""
+    if text.isascii() and "\x00" not in text:
+        return text
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.understanding.clauses import Layout, Segment
-from agents.understanding.lexicon import Lexicon, Pattern
+from agents.understanding.lexicon import Lexicon, Pattern, View
 from agents.understanding.port import Context
 
-TASKS = frozenset({"refund", "refund_status", "logistics", "change_address", "human", "complaint", "stop", "out_of_scope"})
+TASKS = frozenset(
+    {"refund", "refund_status", "logistics", "change_address", "human", "complaint", "stop", "out_of_scope"}
+)
 COURTESIES = frozenset({"greeting", "thanks"})
 CLEAR = 0.6  # below it planning asks before it acts (design section 6)
 
@@ -35,16 +37,15 @@ class _Score:
     hits: int = 1
 
 
-def mentions(text: str, cut: Layout, context: Context, words: Lexicon) -> list[Mention]:
+def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[Mention]:
     """The intents of a text in the order of their words; nothing below the abstain score."""
     by_segment: list[dict[str, _Score]] = [{} for _ in cut.segments]
-    for left, right in cut.clauses:
-        clause = text[left:right]
-        for pattern in words.patterns:
-            for match in pattern.regex.finditer(clause):
-                _note(by_segment[cut.segment_at(left + match.start())], pattern, words, left, match.span())
+    for script in view.scripts if cut.segments else ():
+        for pattern, regex in words.patterns[script]:
+            for match in regex.finditer(view.text):
+                _note(by_segment[cut.segment_at(match.start())], pattern, match.span())
     for scores, segment in zip(by_segment, cut.segments, strict=True):
-        _answers(text, segment, scores, context, words)
+        _answers(view, segment, scores, context, words)
         for strong in list(scores):
             for weak in words.suppresses.get(strong, ()) if strong in scores else ():
                 scores.pop(weak, None)
@@ -54,9 +55,9 @@ def mentions(text: str, cut: Layout, context: Context, words: Lexicon) -> list[M
     return sorted((mention for mention in found if mention.confidence >= floor), key=lambda mention: mention.start)
 
 
-def _note(scores: dict[str, _Score], pattern: Pattern, words: Lexicon, left: int, span: tuple[int, int]) -> None:
-    base = float(getattr(words.scoring, pattern.strength))
-    start, end = left + span[0], left + span[1]
+def _note(scores: dict[str, _Score], pattern: Pattern, span: tuple[int, int]) -> None:
+    base = pattern.base
+    start, end = span
     known = scores.get(pattern.intent)
     if known is None:
         scores[pattern.intent] = _Score(base, start, end)
@@ -66,8 +67,9 @@ def _note(scores: dict[str, _Score], pattern: Pattern, words: Lexicon, left: int
         known.hits += 1
 
 
-def _answers(text: str, segment: Segment, scores: dict[str, _Score], context: Context, words: Lexicon) -> None:
+def _answers(view: View, segment: Segment, scores: dict[str, _Score], context: Context, words: Lexicon) -> None:
     """Clauses that are an answer or a courtesy as a whole; an expected yes outranks the words in it ("确认退款")."""
+    text = view.text
     body = text[segment.body : segment.end]
     filler = words.filler.match(body)
     start = segment.body + (filler.end() if filler else 0)
@@ -76,7 +78,7 @@ def _answers(text: str, segment: Segment, scores: dict[str, _Score], context: Co
     if start >= end:
         return
     for pattern in words.whole:
-        if pattern.regex.fullmatch(text, start, end) or pattern.regex.fullmatch(text, segment.body, end):
+        if pattern.words.fullmatch(view, start, end) or (filler and pattern.words.fullmatch(view, segment.body, end)):
             awaited = context.expects == "confirm" and pattern.intent in ("confirm", "deny", "stop")
             if pattern.intent in ("confirm", "stop"):
                 scores.clear()
@@ -92,5 +94,6 @@ def _scored(index: int, scores: dict[str, _Score], words: Lexicon) -> list[Menti
         rivals = tasks - 1 if intent in TASKS and score.base >= rules.medium else min(tasks, 1)
         confidence = score.base + rules.more * min(score.hits - 1, 2) - rules.rival * min(rivals, 1)
         bounded = round(min(confidence, rules.most), 3)
-        result.append(Mention(intent, bounded, index, score.start, score.end))
+        told = words.reads_as.get(intent, intent)
+        result.append(Mention(told, bounded, index, score.start, score.end))
     return result

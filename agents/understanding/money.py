@@ -14,15 +14,17 @@ Hit = tuple[str, str, int, int]  # field, value, start, end, in the folded text
 
 _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?[百千万]?"
 _ALONE = r"(?<![\w.+\-])(?<![0-9],)"  # "1e3", "-50" and "1_000" are no amounts
+_CURRENCIES = r"美元|美金|欧元|英镑|日元|港币|[$€£]|\b(?:dollars?|usd|euros?|eur|pounds?|gbp|bucks)\b"
 _FOREIGN = re.compile(
-    rf"[$€£]\s*{_NUMBER}|{_ALONE}(?:{_NUMBER}|[{NUMERAL}]+)\s*(?:美元|美金|欧元|英镑|日元|港币|[$€£]|\b(?:dollars?|usd|euros?|eur|pounds?|gbp|bucks)\b)",
+    rf"[$€£]\s*{_NUMBER}|{_ALONE}(?:{_NUMBER}|[{NUMERAL}]+)\s*(?:{_CURRENCIES})",
     FLAGS,
 )
 _YUAN = re.compile(
     rf"[¥]\s*(?P<sign>{_NUMBER})(?![\w.])"
     rf"|\b(?:rmb|cny)\s*(?P<code>{_NUMBER})(?![\w.])"
     rf"|(?:{_ALONE}(?P<digits>{_NUMBER})\s*|(?P<numeral>[{NUMERAL}]+))"
-    rf"(?:(?:块钱?|元)(?P<tenth>[0-9一二两三四五六七八九])(?:毛|角)?(?![{NUMERAL}0-9.个件天])|元|块钱?|圆|\b(?:yuan|rmb|cny|kuai)\b)",
+    rf"(?:(?:块钱?|元)(?P<tenth>[0-9一二两三四五六七八九])(?:毛|角)?(?![{NUMERAL}0-9.个件天])"
+    r"|元|块钱?|圆|\b(?:yuan|rmb|cny|kuai)\b)",
     FLAGS,
 )
 _CUED = re.compile(

@@ -16,6 +16,7 @@ from schemas.messages import Address, Evidence, MessageRef, NormalizedMessage, S
 
 Sealer = Callable[[bytes], Seal]
 _SEALED = ("phone", "address")
+_SHORTEST = 6  # nothing that is masked is shorter ("a@b.cn")
 
 
 def masked(raw: str) -> str:
@@ -29,7 +30,8 @@ def masked(raw: str) -> str:
         for index in range(hit.start, hit.end):
             if shown[index] == "*":
                 chars[folded.origin[index]] = "*"
-    return mask("".join(chars))[0]
+    hidden = "".join(chars)
+    return hidden if len(folded.text) == len(raw) else mask(hidden)[0]
 
 
 def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> NormalizedMessage:
@@ -64,6 +66,8 @@ def _text(raw: str) -> str:
 
 
 def _hidden(value: str) -> str:
+    if len(value) < _SHORTEST or (value.isascii() and value.isalpha()):
+        return scrub(value)
     return scrub(mask(value)[0])
 
 

@@ -10,6 +10,7 @@ from agents.understanding.money import Hit
 
 Span = tuple[int, int]
 
+_DIGIT = re.compile("[0-9]")
 _LEFT, _RIGHT = r"(?<![A-Za-z0-9_.*])", r"(?![A-Za-z0-9_*]|\.[0-9])"
 _CUED = re.compile(
     r"(?:订单(?:的?编?号码?)?|单号|编号|流水号?|单子|\border(?: ?(?:numbers?|num|no\.?|id|#))?|#)"
@@ -19,17 +20,21 @@ _CUED = re.compile(
 _OD = re.compile(_LEFT + r"(?P<id>OD[0-9]{6,18})" + _RIGHT, FLAGS)
 _LONG = re.compile(_LEFT + r"(?P<id>(?=[A-Za-z0-9]*[0-9]{4})[A-Za-z0-9]{10,20})" + _RIGHT, FLAGS)
 _GROUPED = re.compile(r"(?<![0-9\-])(?P<id>[0-9]{4}(?:[ \-][0-9]{4}){2,4})(?![0-9\-])")
-_BARE = re.compile(
-    r"(?<![A-Za-z0-9_.*¥$€£+\-/:\"'=])(?P<id>[0-9]{4,9})"
-    r"(?![A-Za-z0-9_*\"'/:]|[.\-][0-9]| ?(?:元|块|圆|年|月|日|号|号?[楼栋室弄]|点|分|件|个|天|次|米|克|路|街|%|\byuan\b|\brmb\b|\bdollars?\b))"
+_COUNTED = r"元|块|圆|年|月|日|号|号?[楼栋室弄]|点|分|件|个|天|次|米|克|路|街|%|\byuan\b|\brmb\b|\bdollars?\b"
+_BARE = re.compile(  # a number beside quotes, signs or a unit is no order
+    r"(?<![A-Za-z0-9_.*¥$€£+\-/:\"'=])(?P<id>[0-9]{4,9})" + rf"(?![A-Za-z0-9_*\"'/:]|[.\-][0-9]| ?(?:{_COUNTED}))", FLAGS
 )
-_SKU = re.compile(r"\b(?:sku|item(?: ?id)?|商品(?:编?号|id)|货号)[\s:#=是]*(?P<id>[A-Za-z0-9][A-Za-z0-9_\-]{2,40})", FLAGS)
+_SKU = re.compile(
+    r"\b(?:sku|item(?: ?id)?|商品(?:编?号|id)|货号)[\s:#=是]*(?P<id>[A-Za-z0-9][A-Za-z0-9_\-]{2,40})", FLAGS
+)
 _STREET = re.compile(r"\s+[A-Z][a-z]+\s+(?:road|street|st|avenue|ave|lane|rd|drive|way)\b", FLAGS)
 _WHOLE = re.compile(r"[\s#]*(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})[\s.!。]*", FLAGS)
 
 
 def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
     """Order numbers in text order; `closed` spans are something else (phones, cards, amounts, addresses)."""
+    if not _DIGIT.search(text):
+        return
     taken = list(closed)
     hits: list[Hit] = []
     for pattern in (_CUED, _OD, _GROUPED, _LONG, _BARE):

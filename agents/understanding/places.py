@@ -8,14 +8,21 @@ from collections.abc import Iterator
 from agents.understanding.lexicon import FLAGS
 from agents.understanding.money import Hit
 
-_STOP = r"(?=[,。;!?\n]*(?:$|[。;!?\n]|,? ?(?:收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗|and (?:also|then|please|where|when|what|how|can|could|track|check|refund|tell|i)\b|thanks?|thank you|please|phone|tel\b)))"
+_NEXT = (  # words that do not belong to an address any more
+    r"收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗|thanks?|thank you|please|phone|tel\b"
+    r"|and (?:also|then|please|where|when|what|how|can|could|track|check|refund|tell|i)\b"
+)
+_ZH_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|,? ?(?:{_NEXT})))"
+_EN_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|\. |\.$|,? ?(?:{_NEXT})))"
+_EN_WAY = r"(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way)"
 _ZH_CUE = re.compile(
     r"(?:改成|改到|改为|换成|换到|变更为|更新为|修改为|修改成|改寄到?|(?:改?送|改?寄|改?发)(?:到|去|至)|地址(?:是|为|:|应该是))"
-    r"[\s:\"'“]*(?P<place>[^。;!?\n\"'”]{3,120}?)" + _STOP
+    r"[\s:\"'“]*(?P<place>[^。;!?\n\"'”]{3,120}?)" + _ZH_STOP
 )
 _EN_CUE = re.compile(
-    r"(?:addres+(?: (?:on|for|of) [^.;!?\n]{0,30}?)?,? ?(?:to|is|should be|as|:)|\b(?:ship|deliver|send)(?: (?:it|this|them|my order|the (?:order|package)))? to)"
-    r"\s*:?\s*(?P<place>[^;!?。\n]{5,160}?)" + _STOP.replace("[。;!?\\n]|", "[。;!?\\n]|\\. |\\.$|"),
+    r"(?:addres+(?: (?:on|for|of) [^.;!?\n]{0,30}?)?,? ?(?:to|is|should be|as|:)"
+    r"|\b(?:ship|deliver|send)(?: (?:it|this|them|my order|the (?:order|package)))? to)"
+    r"\s*:?\s*(?P<place>[^;!?。\n]{5,160}?)" + _EN_STOP,
     FLAGS,
 )
 _ZH_PLAIN = re.compile(
@@ -23,14 +30,15 @@ _ZH_PLAIN = re.compile(
     r"(?:路|街|道|巷|弄|村|苑|园|大厦|小区|镇)[\u4e00-\u9fffA-Za-z0-9\-#]{0,10}?[0-9]+[号弄栋楼室单元幢层0-9A-Za-z\-座]*)"
 )
 _EN_PLAIN = re.compile(
-    r"(?P<place>\b[0-9]{1,5} (?:[A-Z][a-z]+ ){1,3}(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way)\b[^;!?。\n]{0,80}?)" + _STOP,
-    FLAGS,
+    rf"(?P<place>\b[0-9]{{1,5}} (?:[A-Z][a-z]+ ){{1,3}}{_EN_WAY}\b[^;!?。\n]{{0,80}}?)" + _EN_STOP, FLAGS
 )
 _LIKELY = re.compile(
-    r"[省市区县镇乡村路街道巷弄号楼栋室苑园厦]|小区|[0-9]|\b(?:street|st|road|rd|avenue|ave|lane|drive|block|floor|flat|room)\b", FLAGS
+    rf"[省市区县镇乡村路街道巷弄号楼栋室苑园厦]|小区|[0-9]|\b(?:{_EN_WAY}|block|floor|flat|room)\b", FLAGS
 )
 _ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9]{0,20}$", FLAGS)
-_LEAD = re.compile(r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+", FLAGS)
+_LEAD = re.compile(
+    r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+", FLAGS
+)
 _TAIL = re.compile(r"(?:吧|了|哦|啊|谢谢|可以吗|[,\s.])+$")
 
 

@@ -10,7 +10,7 @@ from agents.understanding import intents, slots, tone
 from agents.understanding.clauses import Layout, layout
 from agents.understanding.fold import Folded, fold
 from agents.understanding.intents import COURTESIES, TASKS, Mention
-from agents.understanding.lexicon import Lexicon, lexicon
+from agents.understanding.lexicon import Lexicon, View, lexicon
 from agents.understanding.money import Hit
 from agents.understanding.orders import only_a_number
 from agents.understanding.port import Context, Found, Reading, Slots, Wish
@@ -52,13 +52,13 @@ class RuleUnderstanding:
     def read(self, text: str, context: Context) -> Reading:
         """See Understanding. Confidence is 0 for a text with nothing in it to read."""
         folded, words = fold(text), self._words
-        view = folded.text
-        private = slots.sensitive(view)
+        text, view = folded.text, View(folded.text)
+        private = slots.sensitive(text)
         hits = slots.slots(view, context, words, private)
-        cut = layout(view, [hit[2:] for hit in hits if hit[0] in ("address", "amount", "reason", "phone")])
+        cut = layout(text, [hit[2:] for hit in hits if hit[0] in ("address", "amount", "reason", "phone")])
         spoken = intents.mentions(view, cut, context, words)
-        hits += self._awaited_reason(view, spoken, hits, context)
-        drafts = self._drafts(view, spoken, hits, cut, context)
+        hits += self._awaited_reason(text, spoken, hits, context)
+        drafts = self._drafts(text, spoken, hits, cut, context)
         feeling, felt = tone.sentiment(view, words)
         haste, hasty = tone.urgency(view, words)
         hits += [(kind, value, *match.span()) for kind, value, match in
@@ -71,7 +71,7 @@ class RuleUnderstanding:
         named = {hit[0]: hit[1] for hit in reversed(hits)}
         return Reading(
             wishes=tuple(draft.wish() for draft in drafts), evidence=_found(hits, folded),
-            language=tone.language(view, context), sentiment=feeling, urgency=haste,
+            language=tone.language(text, context), sentiment=feeling, urgency=haste,
             time_reference=named.get("time_reference"), reason=_reason(named, drafts),
             return_words=returning is not None,
         )  # fmt: skip
@@ -91,10 +91,8 @@ class RuleUnderstanding:
     def _drafts(self, text: str, spoken: Sequence[Mention], hits: Sequence[Hit], cut: Layout,
                 context: Context) -> list[_Draft]:  # fmt: skip
         awaited = _awaited(spoken, hits, context)
-        if awaited or not spoken:
-            chosen = [self._plain(text, hits, awaited=awaited)]
-        else:
-            chosen = _chosen(spoken, context)
+        plain = awaited or not spoken
+        chosen = [self._plain(text, hits, awaited=awaited)] if plain else _chosen(spoken, context)
         _attach(chosen, [hit for hit in hits if hit[0] in _SLOT_FIELDS], cut)
         return chosen
 

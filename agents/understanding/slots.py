@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agents.understanding.lexicon import FLAGS, Lexicon
+from agents.understanding.lexicon import FLAGS, Lexicon, View
 from agents.understanding.money import Hit, amounts
 from agents.understanding.orders import orders, skus
 from agents.understanding.places import addresses
@@ -22,13 +22,14 @@ _SIZE = re.compile(
 _BECAUSE = re.compile(
     r"(?:因为|由于|原因是?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*(?P<why>[^。;!?\n]{2,200})", FLAGS
 )
-_REASON_END = re.compile(r"[,;。!?\n]|\.(?:\s|$)|我?(?:要|想)(?:退|换)|\s(?:and|so|please|i want)\b|(?<=.{16})", FLAGS)
+_REASON_END = re.compile(r"[,;。!?\n]|\.(?:\s|$)|我?(?:要|想)(?:退|换)|\s(?:and|so|please|i want)\b", FLAGS)
 _BECAUSE_END = re.compile(r",? ?(?:所以|我要|我想|请|帮我|麻烦|\bso\b|\bi want\b|\bplease\b)", FLAGS)
 _PHONE_CUE = re.compile(
     r"[\s,:;、(]*(?:我?的?(?:联系)?(?:电话|手机)(?:号码?)?(?:是|为)?"
     r"|\b(?:my )?(?:tel|phone|mobile|cell)(?: number)?(?: is)?)?[\s,:;、.]*$",
     FLAGS,
 )
+_REASON_CHARS = 200
 _CHOICE = re.compile(
     r"\s*(?:选|我选|第)?\s*(?:option |number |no\.? ?)?(?P<number>[1-9])\s*(?:个|项|号|吧|\.|\)|、)*\s*", FLAGS
 )
@@ -41,8 +42,9 @@ def sensitive(text: str) -> list[Hit]:
     return hits
 
 
-def slots(text: str, context: Context, words: Lexicon, private: list[Hit]) -> list[Hit]:
+def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> list[Hit]:
     """Every slot of the folded text; `private` is what `sensitive` found in it."""
+    text = view.text
     hits = [hit for hit in private if hit[0] == "phone"]
     hits += _address(text, context, private)
     closed = [hit[2:] for hit in (*private, *hits)]
@@ -51,12 +53,12 @@ def slots(text: str, context: Context, words: Lexicon, private: list[Hit]) -> li
     closed += [hit[2:] for hit in money]
     hits += skus(text)
     closed += [hit[2:] for hit in hits if hit[0] == "sku_id"]
-    times = [("time_reference", match[0], *match.span()) for match in words.time.finditer(text)]
+    times = [("time_reference", match[0], *match.span()) for match in words.time.finditer(view)]
     hits += [hit for hit in times if _free(hit, closed)][:1]
     dated = [hit[2:] for hit in times if "-" in hit[1] or "/" in hit[1]]
     hits += orders(text, closed + dated)
-    hits += _things(text, words)
-    hits += _reasons(text, words)
+    hits += _things(view, words)
+    hits += _reasons(view, words)
     choice = _CHOICE.fullmatch(text)
     if choice and context.expects != "amount":
         hits.append(("choice", choice["number"], *choice.span("number")))
@@ -75,12 +77,12 @@ def _address(text: str, context: Context, private: list[Hit]) -> Iterator[Hit]:
             yield field, kept, start, start + len(kept)
 
 
-def _things(text: str, words: Lexicon) -> Iterator[Hit]:
-    for match in words.category.finditer(text):
+def _things(view: View, words: Lexicon) -> Iterator[Hit]:
+    for match in words.category.finditer(view):
         yield "category", _canonical(words.categories, match[0]), *match.span()
-    for match in words.colour.finditer(text):
+    for match in words.colour.finditer(view):
         yield "colour", _canonical(words.colours, match[0]), *match.span()
-    for match in _SIZE.finditer(text):
+    for match in _SIZE.finditer(view.text):
         value = next(group for group in match.groups() if group)
         yield "size", "free" if value == "均码" else value.upper(), *match.span()
 
@@ -90,13 +92,14 @@ def _canonical(names: dict[str, str], word: str) -> str:
     return names.get(lowered) or names[lowered[:-1]]  # an English plural
 
 
-def _reasons(text: str, words: Lexicon) -> Iterator[Hit]:
+def _reasons(view: View, words: Lexicon) -> Iterator[Hit]:
+    text = view.text
     because = _BECAUSE.search(text)
     if because:
         start, end = because.span("why")
         yield from _reason(text, start, _BECAUSE_END.search(text, start, end), end)
     for kind, pattern in words.reasons:
-        match = pattern.search(text)
+        match = pattern.search(view)
         if match:
             yield "reason_kind", kind, *match.span()
             if because is None:
@@ -105,6 +108,6 @@ def _reasons(text: str, words: Lexicon) -> Iterator[Hit]:
 
 
 def _reason(text: str, start: int, stop: re.Match[str] | None, end: int) -> Iterator[Hit]:
-    said = text[start : stop.start() if stop else end].rstrip()
+    said = text[start : min(stop.start() if stop else end, start + _REASON_CHARS)].rstrip()
     if said:
         yield "reason", said, start, start + len(said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from agents.understanding.lexicon import Lexicon
+from agents.understanding.lexicon import Lexicon, View
 from agents.understanding.port import Context, Language, Sentiment, Urgency
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -24,19 +24,19 @@ def language(text: str, context: Context) -> Language:
     return "en" if share <= 1 - _ONE_LANGUAGE else "mixed"
 
 
-def sentiment(text: str, words: Lexicon) -> tuple[Sentiment, re.Match[str] | None]:
+def sentiment(view: View, words: Lexicon) -> tuple[Sentiment, re.Match[str] | None]:
     """The first label whose words occur, and where; neutral without any."""
     for label, pattern in words.sentiment:
-        match = pattern.search(text)
+        match = pattern.search(view)
         if match:
             return cast("Sentiment", label), match
     return "neutral", None
 
 
-def urgency(text: str, words: Lexicon) -> tuple[Urgency, re.Match[str] | None]:
+def urgency(view: View, words: Lexicon) -> tuple[Urgency, re.Match[str] | None]:
     """The first label whose words occur, and where; medium without any (R-002-03)."""
     for label, pattern in words.urgency:
-        match = pattern.search(text)
+        match = pattern.search(view)
         if match:
             return cast("Urgency", label), match
     return "medium", None
