@@ -47,7 +47,7 @@ def refundable(slots: Slots, data: Data, now: int) -> Outcome:
     return Outcome("ok", "", {**facts, "amount_fen": left if amount is None else amount})
 
 
-def changeable(slots: Slots, data: Data, now: int) -> Outcome:
+def changeable(_slots: Slots, data: Data, _now: int) -> Outcome:
     """The parcel has not left yet."""
     facts = {"items": order_text(data), "status": data["status"]}
     if data["status"] == "paid":
@@ -55,7 +55,7 @@ def changeable(slots: Slots, data: Data, now: int) -> Outcome:
     return Outcome("violates", "closed" if data["status"] == "closed" else "already_shipped", facts)
 
 
-def choose_order(slots: Slots, data: Data, now: int) -> Outcome:
+def choose_order(_slots: Slots, data: Data, _now: int) -> Outcome:
     """The customer's own orders as numbered choices; `none` when there are none."""
     orders = [order for order in data["orders"] if order.get("order_id")][:MAX_CHOICES]
     choices = [{"label": f"{one['order_id']} {order_text(one)}", "slot": "order_id", "value": one["order_id"]}
@@ -63,7 +63,7 @@ def choose_order(slots: Slots, data: Data, now: int) -> Outcome:
     return Outcome("ok" if choices else "none", "" if choices else "no_orders", {"choices": choices})
 
 
-def tracking(slots: Slots, data: Data, now: int) -> Outcome:
+def tracking(_slots: Slots, data: Data, _now: int) -> Outcome:
     """Where the parcel is: carrier, number, and the latest event in both languages."""
     facts = {"carrier": data["carrier"] or "", "tracking_no": data["tracking_no"] or "", "status": data["status"]}
     if not data["events"]:
@@ -72,18 +72,18 @@ def tracking(slots: Slots, data: Data, now: int) -> Outcome:
     return Outcome("ok", "", {**facts, "event_zh": last.get("text_zh", ""), "event_en": last.get("text_en", "")})
 
 
-def refund_state(slots: Slots, data: Data, now: int) -> Outcome:
+def refund_state(_slots: Slots, data: Data, _now: int) -> Outcome:
     """How much of the order was refunded so far."""
     code = "refunded" if data["refunded_fen"] else ""
     return Outcome("ok", code, {"items": order_text(data), "refunded_fen": data["refunded_fen"]})
 
 
-def level(slots: Slots, data: Data, now: int) -> Outcome:
+def level(_slots: Slots, data: Data, _now: int) -> Outcome:
     """The customer's level, for a computed estimate."""
     return Outcome("ok", "", {"level": data["level"]})
 
 
-def refund_accepted(slots: Slots, data: Data, now: int) -> Outcome:
+def refund_accepted(slots: Slots, data: Data, _now: int) -> Outcome:
     """The shop accepted exactly what was confirmed; another order or amount is not known to be right."""
     if data["order_id"] != slots["order_id"] or data["amount_fen"] != slots["amount_fen"]:
         return Outcome("uncertain", "uncertain")
@@ -91,5 +91,11 @@ def refund_accepted(slots: Slots, data: Data, now: int) -> Outcome:
 
 
 CHECKS: Mapping[str, Check] = {
-    check.__name__: check for check in (refundable, changeable, choose_order, tracking, refund_state, level, refund_accepted)
+    "refundable": refundable,
+    "changeable": changeable,
+    "choose_order": choose_order,
+    "tracking": tracking,
+    "refund_state": refund_state,
+    "level": level,
+    "refund_accepted": refund_accepted,
 }

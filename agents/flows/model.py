@@ -161,7 +161,8 @@ def _nodes(flow: Flow, tools: Tools, templates: frozenset[str] | None) -> Proble
             problems.append((name, "slot", f"{node.slot!r} is not in requires or optional"))
         if node.check is not None and node.check not in CHECKS:
             problems.append((name, "check", f"{node.check!r} is none of {', '.join(sorted(CHECKS))}"))
-        problems += [(name, "errors", f"{event!r} is no event") for event in node.errors.values() if event not in EVENTS]
+        problems += [(name, "errors", f"{event!r} is no event")
+                     for event in node.errors.values() if event not in EVENTS]  # fmt: skip
         if node.tool is not None:
             problems += _call(name, node, tools)
         wanted = [*([node.template] if node.template else []), *node.variants.values()]
@@ -245,6 +246,8 @@ def load_flows(tools: Tools, templates: frozenset[str] | None = None, *folders: 
     for flow in flows.values():
         for intent in flow.intents:
             if intent in owners:
-                raise FlowError(f"{flow.flow}.yaml", "(flow)", "intents", f"{intent!r} is taken by {owners[intent]}")
+                problem = f"{intent!r} is taken by {owners[intent]}"
+                file = f"{flow.flow}.yaml"
+                raise FlowError(file, "(flow)", "intents", problem)
             owners[intent] = flow.flow
     return flows

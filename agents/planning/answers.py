@@ -41,7 +41,7 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
     if what == "wants_person":
         moves.hand(desk, "wish", message.ref.message_id)
         return
-    if what == "confirmed":
+    if what == "confirmed" and desk.node_of(state).kind == "confirm":
         state["sources"] = {**state["sources"], "confirmed": message.ref.message_id}
     if what == "denied" and state["waiting_for"] == "review":
         calls.drop_review(desk, state)
@@ -120,7 +120,5 @@ def unclear(desk: Desk, state: FlowDict) -> None:
     """Nothing that the flow can use: ask again (which counts), or say that it is being done."""
     if state["waiting_for"] == "review":
         desk.say("common.in_progress")
-    elif state["concluded"] == "asking":
-        moves.ask(desk, state)
-    elif not moves.fire(desk, state, "unclear"):
+    elif state["concluded"] == "asking" or not moves.fire(desk, state, "unclear"):
         moves.ask(desk, state)

@@ -89,7 +89,7 @@ class Desk:
         try:
             message = render(self.pack.templates, template_id, language or self.language, params or {},
                              self.proofs(evidence), choices)  # fmt: skip
-        except (ClaimError, KeyError, ValueError) as error:
+        except (ClaimError, KeyError, TypeError) as error:
             self.draft.reason("replies.claim_refused", f"{template_id}: {error}", *(ref.id for ref in evidence))
             return False
         self.publish("actions.outbound", OutboundMessage(

@@ -48,8 +48,8 @@ def stop_all(desk: Desk, status: str) -> None:
     """All that is under way stops: reviews are closed, calls not yet begun will be refused, wishes are kept."""
     for state in reversed(desk.flows):
         calls.drop_review(desk, state)
-        undone = plans.not_done(state)
-        desk.draft.reason("planning.not_done", f"planned and not done: {', '.join(undone)}", state["plan_id"])
+        undone = ", ".join(plans.not_done(state)) or "nothing"
+        desk.draft.reason("planning.not_done", f"planned and not done: {undone}", state["plan_id"])
         plans.finish(state, status)
         desk.touch(state, status)
     for waiting in desk.queue:

@@ -71,6 +71,8 @@ def handle(desk: Desk, message: NormalizedMessage) -> None:
     before, top, number = desk.last_message, desk.top, message.ref.message_id
     desk.last_message = {"message_id": number, "intent": message.intent, "sentiment": message.sentiment}
     offer, desk.offer = desk.offer, []
+    if top is not None:
+        top["language"] = message.language
     if message.intent == "human" or any(one.intent == "human" for one in message.secondary_intents):
         desk.draft.reason("planning.wants_person", "the customer asks for a person", number)
         moves.hand(desk, "wish", number)
@@ -82,10 +84,10 @@ def handle(desk: Desk, message: NormalizedMessage) -> None:
     elif _asked_too_often(desk, message):
         desk.draft.reason("planning.same_question", "asked for the third time", number)
         moves.hand(desk, "same_question", number)
+    elif (meant := wishes.chosen(offer, message)) is not None:  # what was offered last is what the number means
+        _begin(desk, message, [{**wishes.wish(message, meant["intent"], meant["slots"]), **_origin(meant, message)}])
     elif top is not None and (choice := wishes.chosen(top["choices"], message)) is not None:
         answers.choose(desk, top, choice, message)
-    elif (meant := wishes.chosen(offer, message)) is not None:
-        _begin(desk, message, [{**wishes.wish(message, meant["intent"], meant["slots"]), **_origin(meant, message)}])
     elif message.intent in {"confirm", "deny"} and any(one["guess"] for one in offer):
         _guessed(desk, message, offer)
     else:
@@ -105,12 +107,11 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
         _clarify(desk, message)
         return
     desk.clarified = 0
-    if top is not None and (flow is None or flow.flow == top["flow"]) and message.intent not in _COURTESY:
-        if not answers.another_order(desk, top, message):
-            answers.answer(desk, top, message)
-            _queue_others(desk, message)
-            return
-    if flow is not None:
+    ours = top is not None and (flow is None or flow.flow == top["flow"]) and message.intent not in _COURTESY
+    if ours and top is not None and not answers.another_order(desk, top, message):
+        answers.answer(desk, top, message)
+        _queue_others(desk, message)
+    elif flow is not None:
         _begin(desk, message, wishes.wishes(message))
     elif message.intent in _COURTESY:
         _courtesy(desk, message)
@@ -144,7 +145,8 @@ def _courtesy(desk: Desk, message: NormalizedMessage) -> None:
         desk.say("common.welcome" if message.intent == "thanks" else "common.greeting" if desk.top is None
                  else "common.understood")  # fmt: skip
     desk.ended_top = desk.top is not None
-    _begin(desk, message, wishes.wishes(message)[1:]) if message.secondary_intents else None
+    if message.secondary_intents:
+        _begin(desk, message, wishes.wishes(message)[1:])
 
 
 def _without_flow(desk: Desk, message: NormalizedMessage) -> None:
@@ -191,6 +193,9 @@ def _clarify(desk: Desk, message: NormalizedMessage) -> None:
     desk.draft.reason("planning.red_step", f"{message.intent} at {message.confidence:.2f}", message.ref.message_id)
     if desk.clarified > 1:
         moves.hand(desk, "low_confidence", message.ref.message_id)
+    elif desk.top is not None and desk.top["waiting_for"] == "customer":
+        desk.say("common.sorry")
+        desk.ended_top = True  # its question once more; its numbers stay what they were
     elif message.intent in desk.pack.by_intent:
         offered(desk, "common.clarify_guess", wishes.primary(message), message.intent, message)
     else:

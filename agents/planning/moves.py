@@ -21,7 +21,7 @@ def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping
     given = {name: value for name, value in slots.items() if name in flow.slots and value is not None}
     state: FlowDict = {
         "flow": flow_name, "node": flow.start, "plan_id": desk.draft.new_id("plan"), "plan_version": 0,
-        "slots": given, "sources": {name: message["message_id"] for name in given}, "seal": message.get("seal"),
+        "slots": given, "sources": dict.fromkeys(given, message["message_id"]), "seal": message.get("seal"),
         "entries": {flow.start: 1}, "path": [flow.start], "tasks": plans.tasks_of(flow),
         "message_id": message["message_id"], "language": desk.language, "waiting_for": "none", "call_id": None,
         "review_id": None, "tried": {}, "choices": [], "evidence": [], "turns": 0, "concluded": "no", "code": "",
@@ -45,7 +45,8 @@ def fire(desk: Desk, state: FlowDict, event: str, code: str = "") -> bool:
         after["turns"] += 1
     keeps_code = desk.node_of(state).fallback_of is not None and not code
     state.update(after, code=state["code"] if keeps_code else code, choices=[], waiting_for="none", call_id=None)
-    plans.left(state, before, event) if flow.nodes[before].kind != "route" else None
+    if flow.nodes[before].kind != "route":
+        plans.left(state, before, event)
     desk.draft.reason("planning.move", f"{flow.flow}: {before} --{event}--> {state['node']}", desk.draft.cause.id)
     desk.touch(state)
     _enter(desk, state)
@@ -96,6 +97,9 @@ def _wait(desk: Desk, state: FlowDict) -> None:
         desk.draft.reason("planning.conclude", f"turn {state['turns']}", desk.draft.cause.id)
     plans.mark(state, state["node"], status="waiting")
     state["waiting_for"] = "customer"
+    if state is not desk.top:  # what is asked last is what the customer answers
+        desk.flows = [*(one for one in desk.flows if one is not state), state]
+        desk.draft.reason("planning.on_top", f"{state['flow']} asks now", state["plan_id"])
     ask(desk, state)
 
 
@@ -135,7 +139,8 @@ def end(desk: Desk, state: FlowDict, status: str) -> None:
     """The flow is over; what waits below or behind it goes on."""
     calls.drop_review(desk, state)
     desk.ended_top = desk.ended_top or state is desk.top
-    undone = plans.not_done(state)
+    nodes = desk.flow_of(state).nodes
+    undone = [one for one in plans.not_done(state) if nodes[one].slot is None or nodes[one].slot not in state["slots"]]
     if undone:
         desk.draft.reason("planning.not_done", f"planned and not done: {', '.join(undone)}", state["plan_id"])
     plans.finish(state, status)

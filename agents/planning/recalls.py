@@ -28,7 +28,8 @@ def withdraw(desk: Desk, message_id: str, *, quiet: bool = False) -> None:
             _take_back(desk, state, gave, message_id)
     desk.muted = False
     if not quiet and desk.last_done is not None and desk.last_done["message_id"] == message_id:
-        desk.draft.reason("planning.recalled", f"{desk.last_done['flow']} is over: {desk.last_done['status']}", message_id)
+        over = f"{desk.last_done['flow']} is over: {desk.last_done['status']}"
+        desk.draft.reason("planning.recalled", over, message_id)
 
 
 def _take_back(desk: Desk, state: FlowDict, gave: list[str], message_id: str) -> None:

@@ -45,7 +45,8 @@ def _late(desk: Desk, result: ToolResult) -> None:
 
 
 def _bring_person(desk: Desk, result: ToolResult, code: str) -> None:
-    handover.keep(desk, f"{result.tool}: {result.status}", result.result_id) if desk.owner == "human" else None
+    if desk.owner == "human":
+        handover.keep(desk, f"{result.tool}: {result.status}", result.result_id)
     moves.hand(desk, code, result.result_id)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.replies.templates import Template, Templates, fill
+from agents.replies.templates import Template, Templates, fill, shown
 from schemas.base import Model
 from schemas.delivery import Choice, EvidenceRef
 
@@ -58,12 +58,13 @@ def render(templates: Templates, template_id: str, language: str, params: Mappin
            choices: Sequence[str] | None = None) -> Rendered:
     """The message. Mixed language is answered in Chinese. `choices` are labels that replace the template's.
 
-    Raises ClaimError when the evidence does not carry the wording, KeyError and ValueError for bad parameters.
+    Raises ClaimError when the evidence does not carry the wording, KeyError and TypeError for bad parameters.
     """
     template = templates[template_id]
     check(template_id, template, proofs)
     spoken = "en" if language == "en" else "zh"
-    labels = [getattr(offer, spoken) for offer in template.choices] if choices is None else list(choices)
+    own = [getattr(offer, spoken) for offer in template.choices]
+    labels = own if choices is None else [shown("text", one) for one in choices]
     text = fill(template, spoken, params)
     lines = [text, *(f"{number}. {label}" for number, label in enumerate(labels, 1))]
     return Rendered(

@@ -70,11 +70,14 @@ class Template(_Part):
     def _consistent(self) -> Self:
         used = {name for parts in self.parts.values() for _, name in parts if name is not None}
         if used != self.params.keys():
-            raise ValueError(f"placeholders {sorted(used)} and params {sorted(self.params)} differ")
+            problem = f"placeholders {sorted(used)} and params {sorted(self.params)} differ"
+            raise ValueError(problem)
         if self.success is None and (found := _DONE.search(f"{self.zh}\n{self.en}")):
-            raise ValueError(f"{found.group()!r} says that something was done: name the tool in `success`")
+            problem = f"{found.group()!r} says that something was done: name the tool in `success`"
+            raise ValueError(problem)
         if self.success is not None and "tool_result" not in self.facts:
-            raise ValueError("a template that claims success needs facts: [tool_result]")
+            problem = "a template that claims success needs facts: [tool_result]"
+            raise ValueError(problem)
         return self
 
 
@@ -82,7 +85,8 @@ def _parse(text: str) -> tuple[tuple[str, str | None], ...]:
     parts = []
     for literal, name, spec, conversion in string.Formatter().parse(text):
         if name is not None and (spec or conversion or not name.isidentifier()):
-            raise ValueError(f"{{{name}}}: only a plain name may stand in braces")
+            problem = f"{{{name}}}: only a plain name may stand in braces"
+            raise ValueError(problem)
         parts.append((literal, name))
     return tuple(parts)
 
@@ -91,19 +95,21 @@ Templates = Mapping[str, Template]
 
 
 def shown(kind: Kind, value: Any) -> str:
-    """A parameter as text. Raises ValueError when the value is not of its kind."""
+    """A parameter as text. Raises TypeError when the value is not of its kind."""
     if kind == "text":
         if not isinstance(value, str):
-            raise ValueError(f"{value!r} is no text")
+            problem = f"{value!r} is no text"
+            raise TypeError(problem)
         clean = _UNSAFE.sub(" ", value).strip()
         return clean if len(clean) <= MAX_PARAM_CHARS else clean[: MAX_PARAM_CHARS - 1] + "…"
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r} is no integer")
+        problem = f"{value!r} is no integer"
+        raise TypeError(problem)
     return yuan(value) if kind == "yuan" else str(value)
 
 
 def fill(template: Template, language: str, params: Mapping[str, Any]) -> str:
-    """The text in one language. Raises KeyError for a missing parameter, ValueError for one of the wrong kind."""
+    """The text in one language. Raises KeyError for a missing parameter, TypeError for one of the wrong kind."""
     pieces = []
     for literal, name in template.parts["en" if language == "en" else "zh"]:
         pieces.append(literal)

@@ -54,7 +54,7 @@ def _schema(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     return None
 
 
-def _planned(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
+def _planned(draft: Draft, _spec: ToolSpec, call: ToolCall) -> Refusal | None:
     """Only what an open plan still wants runs (R-000-24): a recall or a person may have come in between."""
     for flow in draft.get("planning", "flows", default=()):
         wanted = (task["calls"] for task in flow["tasks"] if task["status"] == "running")
@@ -63,7 +63,7 @@ def _planned(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     return Refusal("not_planned", "no open plan wants this call (any more)", "cancelled")
 
 
-def _deadline(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
+def _deadline(draft: Draft, _spec: ToolSpec, call: ToolCall) -> Refusal | None:
     late = draft.now - call.deadline
     return Refusal("deadline_passed", f"its deadline passed {late} ms ago") if late > 0 else None
 
@@ -77,7 +77,7 @@ def _rate(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     return Refusal("rate_limited", f"{len(recent)} calls of {call.tool} in {spec.rate_limit.per_ms} ms")
 
 
-def _role(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
+def _role(_draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     return None if "agent" in spec.allowed_roles else Refusal("not_allowed", f"{call.tool} is not for the agent")
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.perception import PerceptionConfig, make_step as perception_step
+import orjson
+
+from agents.perception import PerceptionConfig
+from agents.perception import make_step as perception_step
 from agents.planning.pack import Config, Pack, load_pack
-from agents.planning.step import INPUTS as PLANNING_INPUTS, make_step as planning_step
-from agents.tools.step import INPUTS as TOOLS_INPUTS, make_step as tools_step
+from agents.planning.step import INPUTS as PLANNING_INPUTS
+from agents.planning.step import make_step as planning_step
+from agents.tools.step import INPUTS as TOOLS_INPUTS
+from agents.tools.step import make_step as tools_step
 from agents.understanding.rules import RuleUnderstanding
 from memory.bus import apply, empty, pointer
 from schemas.base import Model, conversation_id
 from schemas.delivery import OutboundMessage
 from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal
-from schemas.messages import NormalizedMessage
+from schemas.messages import MessageRef, NormalizedMessage
 from schemas.people import HumanDecision, HumanRequest
 from schemas.plans import ExecutionPlan
 from schemas.state import ConversationState
@@ -28,7 +33,7 @@ SENDER = "u-1"
 _FOLLOWING = {"messages.normalized", "tools.calls"}  # emits that are read again at once
 
 
-def _sealer(conversation: str, plaintext: bytes, context: bytes) -> Seal:
+def _sealer(_conversation: str, plaintext: bytes, _context: bytes) -> Seal:
     return Seal(key_id="k", nonce="bm9uY2Vub25jZQ==", sealed=plaintext.hex())
 
 
@@ -85,14 +90,15 @@ class Chat:
         })  # fmt: skip
         for (path, _, after) in decision.changes:
             assert look(self.state, path, MISSING) == after
-        ConversationState.model_validate_json(_json({**self.state, "runtime": {}}))
+        ConversationState.model_validateorjson.dumps(orjson.dumps({**self.state, "runtime": {}}))
 
-    def say(self, text: str, message_id: str | None = None, edit: bool = False) -> list[str]:
+    def say(self, text: str, message_id: str | None = None, *, edit: bool = False) -> list[str]:
         """The customer writes; the texts that are sent to them at once."""
         self._messages += 1
         number = message_id or f"m-{self._messages}"
-        body = EditBody(kind="edit", message_id=number, text=text) if edit else \
-            MessageBody(kind="message", message_id=number, text=text)
+        body: EditBody | MessageBody = MessageBody(kind="message", message_id=number, text=text)
+        if edit:
+            body = EditBody(kind="edit", message_id=number, text=text)
         self.turn = []
         self.feed("channel.events", self._event(body))
         return self.said()
@@ -117,7 +123,7 @@ class Chat:
     @property
     def pending(self) -> list[ToolCall]:
         """Calls that are declared as effects and have no outcome."""
-        return [ToolCall.model_validate_json(_json(one["request"])) for one in self.state["pending"].values()]
+        return [ToolCall.model_validateorjson.dumps(orjson.dumps(one["request"])) for one in self.state["pending"].values()]
 
     def result(self, data: Mapping[str, Any] | None = None, status: str = "success", code: str | None = None,
                call: ToolCall | None = None, result_id: str | None = None) -> list[str]:
@@ -186,12 +192,6 @@ class Chat:
         return [rule for rule, _, _ in self.reasons]
 
 
-def _json(value: Any) -> bytes:
-    import orjson
-
-    return orjson.dumps(value)
-
-
 def order(order_id: str = "1001", amount_fen: int = 19900, refunded_fen: int = 0, status: str = "delivered",
           refundable_until: int = T0 + 86_400_000, sender: str = SENDER) -> dict[str, Any]:
     """An order as the shop answers it."""
@@ -216,8 +216,6 @@ def parcel(order_id: str = "1002") -> dict[str, Any]:
 
 def message(text: str, intent: str, **fields: Any) -> NormalizedMessage:
     """A reading made by hand."""
-    from schemas.messages import MessageRef
-
     number = fields.pop("message_id", "m-hand")
     ref = MessageRef(message_id=number, event_id=f"ev-{number}", session_id=fields.pop("session_id", "s-1"), at=T0)
     return NormalizedMessage(**{
