@@ -64,23 +64,24 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._labels = _Labels()
         self._metrics: dict[str, Any] = {metric.name: self._make(metric) for metric in METRICS}
-        self._children: dict[tuple[str, ...], Any] = {}  # label values as the caller gave them to a bound child
+        self._bound: dict[MetricType, dict[tuple[str, ...], Any]] = {"counter": {}, "gauge": {}, "histogram": {}}
+        self._counters, self._gauges, self._histograms = self._bound.values()  # label values to a child
         for metric in METRICS:
             self._start(metric, known or {})
 
     def count(self, name: MetricName, value: float = 1, /, **labels: str) -> None:
         """Add to a counter. Raises ValueError on a wrong type or set of labels."""
-        child = self._children.get((name, *labels.values()))
+        child = self._counters.get((name, *labels.values()))
         (child or self._bind(name, "counter", labels)).inc(value)
 
     def gauge(self, name: MetricName, value: float, /, **labels: str) -> None:
         """Set a gauge. Raises ValueError on a wrong type or set of labels."""
-        child = self._children.get((name, *labels.values()))
+        child = self._gauges.get((name, *labels.values()))
         (child or self._bind(name, "gauge", labels)).set(value)
 
     def observe(self, name: MetricName, value: float, /, **labels: str) -> None:
         """Add an observation (seconds, points or pieces). Raises ValueError on a wrong type or set of labels."""
-        child = self._children.get((name, *labels.values()))
+        child = self._histograms.get((name, *labels.values()))
         (child or self._bind(name, "histogram", labels)).observe(value)
 
     def exposition(self) -> bytes:
@@ -113,7 +114,7 @@ class Metrics:
         metric = self._metrics[name]
         child = metric.labels(*values) if values else metric
         if tuple(labels) == BY_NAME[name].labels and OTHER not in values:  # what folds is not remembered: it has no end
-            self._children[(name, *values)] = child
+            self._bound[type_][(name, *values)] = child
         self._siblings(BY_NAME[name], values)
         return child
 

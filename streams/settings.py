@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="address that the HTTP servers listen on")
     gateway_port: int = Field(default=8080, description="port of the web channel; 0: a free one")
     metrics_port: int = Field(default=9108, description="port of a worker's metrics; 0: a free one")
+    exporter_port: int = Field(default=9109, description="port of the health exporter's metrics; 0: a free one")
     shop_port: int = Field(default=8090, description="port of the example shop; 0: a free one")
     gateway_url: str = Field(default="http://127.0.0.1:8080", description="where delivery posts what it sends")
     shop_url: str = Field(default="http://127.0.0.1:8090", description="base of the example shop's tools")
