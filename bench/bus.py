@@ -1,0 +1,157 @@
+"""state_update_p99, state_read_p99, memory_open, memory_closed: the state bus in one process."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import random
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bench.report import Result, less_is_better, missing, percentile
+from bench.states import state
+from memory.bus import StateBus
+from schemas.step import put
+
+OPEN = 10_000
+TOUCHES = 50_000
+CLOSED = 100_000
+MEASURED_OPEN = 20_000
+CAS = """
+local old = redis.call('HGET', KEYS[1], 'version')
+if old ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'body', ARGV[3])
+return 1
+"""
+
+
+def run() -> Iterator[Result]:
+    """All four rows; the baseline is a redis-server on loopback where there is one."""
+    rng = random.Random(1)
+    bus = StateBus()
+    names = [f"demo/web/u{number}" for number in range(OPEN)]
+    for name in names:
+        bus.load(name, orjson.dumps(state(name)))
+    touched = [rng.choice(names) for _ in range(TOUCHES)]
+    updates, reads = _timed(touched, lambda name: _update(bus, name)), _timed(touched, bus.read)
+    with _redis(names) as redis:
+        base_updates = base_reads = None
+        if redis is not None:
+            base_updates = percentile(_timed(touched[:10_000], lambda name: _redis_update(redis, name)), 0.99)
+            base_reads = percentile(_timed(touched[:10_000], lambda name: _redis_read(redis, name)), 0.99)
+    what = f"{OPEN} open conversations of 4 KB, random; baseline " + ("redis-server on loopback, compare-and-set by script"
+                                                                     if base_updates else "none: no redis-server here")
+    yield less_is_better("state_update_p99", percentile(updates, 0.99), "us", base_updates, TOUCHES, what)
+    yield less_is_better("state_read_p99", percentile(reads, 0.99), "us", base_reads, TOUCHES, what)
+    del bus
+    yield from _memory()
+
+
+def _update(bus: StateBus, name: str) -> None:
+    old = bus.read(name)
+    if old is None:
+        message = f"{name} is not open"
+        raise LookupError(message)
+    new = put(old, ("planning", "turns"), old["planning"]["turns"] + 1)
+    new["version"] = old["version"] + 1
+    bus.write(new, old["version"])
+
+
+def _timed(names: list[str], call: Callable[[str], Any]) -> list[float]:
+    """Microseconds of each call."""
+    times = []
+    for name in names:
+        start = time.perf_counter_ns()
+        call(name)
+        times.append((time.perf_counter_ns() - start) / 1_000)
+    return times
+
+
+@contextlib.contextmanager
+def _redis(names: list[str]) -> Iterator[Any]:
+    server = shutil.which("redis-server")
+    if server is None:
+        yield None
+        return
+    import redis  # noqa: PLC0415 (a dependency of the benchmarks only)
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            client = redis.Redis("127.0.0.1", port)
+            for _ in range(200):
+                with contextlib.suppress(redis.ConnectionError):
+                    client.ping()
+                    break
+                time.sleep(0.05)
+            for name in names:
+                client.hset(name, mapping={"version": 1, "body": orjson.dumps(state(name))})
+            client.cas = client.register_script(CAS)
+            yield client
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _redis_update(client: Any, name: str) -> None:
+    old = orjson.loads(client.hget(name, "body"))
+    new = put(old, ("planning", "turns"), old["planning"]["turns"] + 1)
+    new["version"] = old["version"] + 1
+    if not client.cas(keys=[name], args=[old["version"], new["version"], orjson.dumps(new)]):
+        message = f"{name}: compare-and-set failed"
+        raise RuntimeError(message)
+
+
+def _redis_read(client: Any, name: str) -> None:
+    orjson.loads(client.hget(name, "body"))
+
+
+def _resident() -> int:
+    """Resident bytes of this process."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * 4096
+
+
+def _memory() -> Iterator[Result]:
+    if not Path("/proc/self/statm").exists():
+        yield missing("memory_open", "bytes", "no /proc/self/statm on this system")
+        yield missing("memory_closed", "bytes", "no /proc/self/statm on this system")
+        return
+    gc.collect()
+    before, bus = _resident(), StateBus()
+    bodies = 0
+    for number in range(MEASURED_OPEN):
+        encoded = orjson.dumps(state(f"demo/web/open{number}"))
+        bodies += len(encoded)
+        bus.load(f"demo/web/open{number}", encoded)
+    for number in range(0, MEASURED_OPEN, 3):
+        _update(bus, f"demo/web/open{number}")  # a third was touched since: the hot ones are also decoded
+    each = (_resident() - before) / MEASURED_OPEN
+    yield less_is_better("memory_open", each, "bytes", bodies / MEASURED_OPEN, MEASURED_OPEN,
+                         "resident bytes a conversation of 4 KB, a third of them touched; baseline the JSON itself")
+    for number in range(MEASURED_OPEN):
+        bus.drop(f"demo/web/open{number}")
+    gc.collect()
+    before = _resident()
+    for number in range(CLOSED):
+        name = f"demo/web/closed{number}"
+        bus.load(name, b"{}")
+        bus.drop(name)
+    gc.collect()
+    each = max(0.0, (_resident() - before) / CLOSED)
+    yield less_is_better("memory_closed", max(each, 0.01), "bytes", None, CLOSED,
+                         "resident bytes a conversation that was open and left memory; its residue is on disk")
