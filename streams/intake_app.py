@@ -22,7 +22,7 @@ from schemas.topics import RAW_TOPIC
 from streams.clock import SystemClock
 from streams.intake import channel_event_record, intake
 from streams.metrics import MetricsPort
-from streams.runtime.client import consumer_config, producer_config, words
+from streams.runtime.client import consumer_config, producer_config, serve, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Clock, Fact, Outgoing
 from streams.runtime.wire import fact_record
@@ -123,7 +123,7 @@ class IntakeApp:
                 self._producer.produce(record.topic, partition=record.partition, key=record.key, value=record.value,
                                        headers=list(record.headers), on_delivery=self._delivered)  # fmt: skip
             except BufferError:
-                self._producer.poll(0.05)
+                serve(self._producer.poll, 0.05)
             else:
                 return
 
@@ -134,7 +134,7 @@ class IntakeApp:
     def _flush(self) -> None:
         until = time.monotonic() + FLUSH_S
         while len(self._producer) and time.monotonic() < until:
-            self._producer.flush(0.5)
+            serve(self._producer.flush, 0.5)
         if len(self._producer) or self._failures:
             reason = words(self._failures[0]) if self._failures else f"no answer for {FLUSH_S:.0f} s"
             message = f"the broker did not take events from {RAW_TOPIC}: {reason}"

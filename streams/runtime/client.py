@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from streams.settings import Settings
+
+T = TypeVar("T")
+log = logging.getLogger("interlock.kafka")
 
 MAX_RECORD_BYTES = 8 * 1024 * 1024 + 64 * 1024  # the largest topic limit, and room for key and headers
 
 
 def common(settings: Settings) -> dict[str, Any]:
     """What producers, consumers and admin clients share."""
-    return {"bootstrap.servers": settings.bootstrap_servers, "client.id": settings.group, "log_level": 3}
+    return {
+        "bootstrap.servers": settings.bootstrap_servers,
+        "client.id": settings.group,
+        "log_level": 4,
+        "logger": log,
+        "error_cb": _heard,  # hears of all but fatal errors: those are raised, see `serve`
+    }
 
 
 def producer_config(settings: Settings, **extra: Any) -> dict[str, Any]:
@@ -44,10 +55,24 @@ def consumer_config(settings: Settings, group: str, **extra: Any) -> dict[str, A
         "fetch.message.max.bytes": 4 * 1024 * 1024,
         "fetch.max.bytes": 64 * 1024 * 1024,
         "queued.max.messages.kbytes": 128 * 1024,
-        "fetch.wait.max.ms": 100,
+        "fetch.wait.max.ms": 20,
         "message.max.bytes": MAX_RECORD_BYTES,
         **{name.replace("_", "."): value for name, value in extra.items()},
     }
+
+
+def _heard(error: KafkaError) -> None:
+    log.info("%s", words(error))
+
+
+def serve(call: Callable[..., T], *arguments: Any) -> T:
+    """A call that serves callbacks. A fatal error is raised among them, and comes out as KafkaException."""
+    try:
+        return call(*arguments)
+    except SystemError as error:  # the callbacks after the fatal error ran with it pending
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        raise
 
 
 def words(error: KafkaError) -> str:

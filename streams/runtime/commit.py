@@ -6,6 +6,7 @@ Its `transactional.id` is group and partition, so whoever was owner before is fe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from streams.runtime.client import producer_config, words
+from streams.runtime.client import producer_config, serve, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Outgoing, PartitionLostError
 from streams.settings import Settings
@@ -90,7 +91,7 @@ class KafkaCommitter:
             return False
         crash("fence.before")
         try:
-            producer.init_transactions(CALL_S)
+            serve(producer.init_transactions, CALL_S)
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if not reason.retriable():
@@ -125,7 +126,7 @@ class KafkaCommitter:
             for index, record in enumerate(batch):
                 self._produce(producer, record, index, placed, failures, until)
             while len(producer) and not failures and time.monotonic() < until:
-                producer.flush(0.5)
+                serve(producer.flush, 0.5)
         except KafkaException as error:
             self._abort(producer, error.args[0], until)
         if failures or None in placed:
@@ -150,7 +151,7 @@ class KafkaCommitter:
             except BufferError:
                 if time.monotonic() > until:
                     raise KafkaException(KafkaError(KafkaError._QUEUE_FULL)) from None  # noqa: SLF001
-                producer.poll(0.05)
+                serve(producer.poll, 0.05)
             else:
                 return
 
@@ -158,7 +159,7 @@ class KafkaCommitter:
         """Commit; the same call may be repeated as long as its outcome is retriable."""
         while True:
             try:
-                producer.commit_transaction(CALL_S)
+                serve(producer.commit_transaction, CALL_S)
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
                 if reason.txn_requires_abort():
@@ -174,7 +175,7 @@ class KafkaCommitter:
             if cause.fatal() or cause.code() in _FENCED:
                 raise self._lost("transaction", cause)
             try:
-                producer.abort_transaction(CALL_S)
+                serve(producer.abort_transaction, CALL_S)
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
                 if not reason.retriable() or time.monotonic() > until or self._closed:
@@ -199,7 +200,8 @@ class KafkaCommitter:
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.purge()
-            producer.poll(0)
+            with contextlib.suppress(KafkaException):
+                serve(producer.poll, 0)
 
 
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001

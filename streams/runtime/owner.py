@@ -342,6 +342,11 @@ class Owner:
         self.group.release((topic, part.number) for topic in part.held - held)
         part.held = held
 
+    @property
+    def running(self) -> Mapping[int, Runtime]:
+        """The open partitions."""
+        return {number: part.runtime for number, part in self._parts.items()}
+
     # -- positions --------------------------------------------------------------------------------------
 
     def start_positions(self) -> Mapping[TopicPartition, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from streams.runtime.client import producer_config, words
+from streams.runtime.client import producer_config, serve, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Outgoing
 from streams.settings import Settings
@@ -32,7 +32,7 @@ class KafkaSender:
         self._on_fatal = on_fatal
         # 0: a record waits for its broker as long as it takes; its diff is committed, it can't be given up
         config = producer_config(settings, **{"message_timeout_ms": 0, "client_id": f"{settings.group}-send", **extra})
-        self._producer = Producer({**config, "error_cb": self._heard})
+        self._producer = Producer(config)
         self._waiting: deque[tuple[Outgoing, asyncio.Future[int]]] = deque()
         self._done: deque[_Done] = deque()
         self._woken = False
@@ -92,7 +92,12 @@ class KafkaSender:
 
     def _poll(self) -> None:
         while not self._stop.is_set():
-            self._producer.poll(0.1)
+            try:
+                serve(self._producer.poll, 0.1)
+            except KafkaException as error:
+                self._stop.set()
+                with contextlib.suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._broken, words(error.args[0]))
 
     def _take(self) -> None:
         """On the loop: tell those who wait, then hand over what waits for room."""
@@ -113,10 +118,8 @@ class KafkaSender:
     def _fail(self, future: asyncio.Future[int], error: KafkaError) -> None:
         if not future.done():
             future.set_exception(SendError(words(error)))
-        if error.fatal():
-            self._on_fatal(words(error))
 
-    def _heard(self, error: KafkaError) -> None:
-        if error.fatal():
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._on_fatal, words(error))
+    def _broken(self, reason: str) -> None:
+        """A fatal error: nothing that was handed over will ever be confirmed."""
+        self._take()
+        self._on_fatal(reason)

@@ -1,0 +1,186 @@
+"""A pipeline on a real broker for tests: fresh topics, producers, readers, and workers in this process or another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from memory.sealing import MemoryKeyStore
+from schemas.base import Model
+from schemas.partition import place
+from schemas.topics import INPUT_TOPICS
+from streams.metrics import RecordedMetrics
+from streams.runtime.hosting import KafkaHost
+from streams.runtime.ports import EffectHandler, Fact, Record
+from streams.runtime.table import Row
+from streams.runtime.wire import fact_record
+from streams.settings import Settings
+from streams.worker import Worker
+from tests.streams.runtime.support import event, rows
+
+PARTITIONS = 4
+LIMITS = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": "8388608"}
+
+
+class Rig:
+    """One broker, one set of topics, one group name."""
+
+    def __init__(self, bootstrap: str, folder: Path, **values: Any) -> None:
+        self.bootstrap = bootstrap
+        self.settings = Settings(_env_file=None, bootstrap_servers=bootstrap, group=f"t-{uuid.uuid4().hex[:8]}",
+                                 data_dir=folder, **{"partitions": PARTITIONS, **values})  # fmt: skip
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+        self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
+
+    def reset(self) -> None:
+        """All topics of the pipeline, empty."""
+        names = [*INPUT_TOPICS, "state.diffs", "state.updates", "plans", "channel.raw", "channel.raw.dlq",
+                 *(f"{topic}.dlq" for topic in INPUT_TOPICS)]  # fmt: skip
+        there = [name for name in names if name in self.admin.list_topics(timeout=10).topics]
+        for answer in self.admin.delete_topics(there).values() if there else ():
+            answer.result()
+        wait_until(lambda: not set(names) & self.admin.list_topics(timeout=10).topics.keys())
+        wanted = [NewTopic(name, self.settings.partitions, 1, config=LIMITS) for name in names]
+        for answer in self.admin.create_topics(wanted).values():
+            answer.result()
+
+    def publish(self, topic: str, conversation: str, value: Model, record_id: str) -> None:
+        """One good record."""
+        partition = place(conversation, self.settings.partitions)
+        record = fact_record(Fact(topic, conversation, record_id, value), partition, now_ms())
+        self.raw(topic, partition, record.key, record.value, record.headers)
+
+    def raw(self, topic: str, partition: int, key: bytes | None, value: bytes | None,
+            headers: Sequence[tuple[str, bytes | None]] = ()) -> None:  # fmt: skip
+        """One record of any bytes."""
+        self.producer.produce(topic, partition=partition, key=key, value=value, headers=list(headers))
+
+    def say(self, number: int, text: str = "hello", sender: str = "u1") -> None:
+        """A customer's message."""
+        message = event(number, sender, text)
+        self.publish("channel.events", message.conversation, message, message.event_id)
+
+    def sender_on(self, partition: int) -> str:
+        """A sender whose conversation lives on the partition."""
+        return next(name for name in map("u{}".format, range(10_000))
+                    if place(f"demo/web/{name}", self.settings.partitions) == partition)  # fmt: skip
+
+    def records(self, topic: str) -> list[Record]:
+        """All committed records of the topic, partition by partition."""
+        self.producer.flush(30)
+        reader = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test-reader", "enable.partition.eof": True,
+                           "isolation.level": "read_committed", "enable.auto.commit": False,
+                           "fetch.wait.max.ms": 10})  # fmt: skip
+        try:
+            found = list(_all(reader, topic, self.settings.partitions))
+        finally:
+            reader.close()
+        return sorted(found, key=lambda record: (record.partition, record.offset))
+
+    def diffs(self) -> list[dict[str, Any]]:
+        """The register, partition by partition in offset order."""
+        return [orjson.loads(record.value or b"null") for record in self.records("state.diffs")]
+
+    def group_offsets(self) -> dict[tuple[str, int], int]:
+        """What the group has committed."""
+        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.settings.group)])
+        found = asked[self.settings.group].result().topic_partitions
+        return {(place_.topic, place_.partition): place_.offset for place_ in found}
+
+    @contextlib.asynccontextmanager
+    async def worker(self, handlers: Mapping[str, EffectHandler] | None = None, table: Sequence[Row] | None = None,
+                     *, opened: bool = True, **values: Any) -> AsyncIterator[Node]:  # fmt: skip
+        """A worker in this process; stopped cleanly at the end unless it ended before."""
+        node = Node(self.settings.model_copy(update=values), rows() if table is None else table, handlers or {})
+        try:
+            if opened:
+                await node.until(lambda: bool(node.numbers))
+            yield node
+        finally:
+            await node.stop()
+
+    def process(self, **environment: str) -> subprocess.Popen[bytes]:
+        """A worker in a process of its own, with the test table."""
+        names = {"INTERLOCK_BOOTSTRAP_SERVERS": self.bootstrap, "INTERLOCK_GROUP": self.settings.group,
+                 "INTERLOCK_PARTITIONS": str(self.settings.partitions), "INTERLOCK_DATA_DIR": str(self.settings.data_dir),
+                 "PYTHONPATH": str(Path(__file__).parents[3])}  # fmt: skip
+        return subprocess.Popen([sys.executable, "-m", "tests.streams.runtime.kafka_worker"],
+                                env={**os.environ, **names, **environment})  # fmt: skip
+
+
+class Node:
+    """A worker on this event loop."""
+
+    def __init__(self, settings: Settings, table: Sequence[Row], handlers: Mapping[str, EffectHandler]) -> None:
+        self.metrics = RecordedMetrics()
+        self.worker = Worker(settings, lambda made: KafkaHost(
+            settings, table, made.sender, made.offsets, MemoryKeyStore(), handlers, self.metrics), metrics=self.metrics)  # fmt: skip
+        self.task = asyncio.create_task(self.worker.run())
+
+    @property
+    def numbers(self) -> set[int]:
+        """The partitions that are open here."""
+        return set(self.worker.owner.running)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Wait for it. Raises TimeoutError, or what ended the worker."""
+        until = time.monotonic() + seconds
+        while not condition():
+            if self.task.done():
+                message = f"the worker ended: {self.worker.failure!r}"
+                raise RuntimeError(message)
+            if time.monotonic() > until:
+                raise TimeoutError
+            await asyncio.sleep(0.02)
+
+    async def handled(self, topic: str, count: int, seconds: float = 60.0) -> None:
+        """Wait until so many records of a topic, all partitions together, are handled here."""
+        await self.until(lambda: sum(offset for place_, offset in self.worker.owner.handled().items()
+                                     if place_[0] == topic) >= count, seconds)  # fmt: skip
+
+    async def stop(self) -> int:
+        """End it; its exit status."""
+        self.worker.stop()
+        return await self.task
+
+
+def _all(reader: Consumer, topic: str, count: int) -> Iterator[Record]:
+    reader.assign([TopicPartition(topic, number, 0) for number in range(count)])
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        for item in reader.consume(1_000, 0.2):
+            error = item.error()
+            if error is None:
+                yield Record(topic, item.partition() or 0, item.offset() or 0, item.timestamp()[1], item.key(),
+                             item.value(), tuple(item.headers() or ()))  # fmt: skip
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                count -= 1
+                if count == 0:
+                    return
+    raise TimeoutError
+
+
+def now_ms() -> int:
+    """Wall time, for headers."""
+    return time.time_ns() // 1_000_000
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait in a thread that may block. Raises TimeoutError."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(0.05)

@@ -1,0 +1,286 @@
+"""Partitions on a real broker: assignment, takeover, rebalances, acknowledgements, dead letters."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+
+import orjson
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewPartitions
+
+from schemas.partition import place
+from schemas.system import SystemEvent
+from schemas.topics import INPUT_TOPICS
+from streams.runtime.commit import KafkaCommitter
+from streams.runtime.owner import RefusedError
+from tests.streams.runtime.kafka_rig import PARTITIONS, Node, Rig, now_ms, wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+ALL = set(range(PARTITIONS))
+
+
+def versions(rig: Rig) -> dict[str, list[int]]:
+    """The versions in the register by conversation, in the order in which they were written."""
+    found: dict[str, list[int]] = {}
+    for diff in rig.diffs():
+        found.setdefault(diff["conversation"], []).append(diff["version"])
+    return found
+
+
+def whole(rig: Rig) -> bool:
+    """No gap, no second version, and each diff's before is the last one's after (promise 3)."""
+    return all(list(range(1, len(found) + 1)) == found for found in versions(rig).values())
+
+
+async def test_two_workers_get_whole_partitions(rig: Rig) -> None:
+    """Each partition of all input topics goes to one worker, and moves as a whole (promise 2)."""
+    async with rig.worker() as one:
+        assert ALL == one.numbers
+        async with rig.worker() as two:
+            await two.until(lambda: len(one.numbers) == len(two.numbers) == 2)
+            for node in (one, two):
+                assert {(topic, number) for topic in INPUT_TOPICS for number in node.numbers} == set(
+                    node.worker.owner.group.assignment())  # fmt: skip
+            assert ALL == one.numbers | two.numbers
+        await one.until(lambda: one.numbers == ALL)
+
+
+async def test_split_partition_is_refused(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """A worker that gets a partition of one input topic but not of all ends, and says which (promise 2)."""
+    rig.admin.create_partitions([NewPartitions("system.events", PARTITIONS + 1)])["system.events"].result()
+    async with rig.worker(opened=False) as node:
+        await asyncio.wait_for(node.task, 60)
+
+    assert node.task.result() == 1
+    assert isinstance(node.worker.failure, RefusedError)
+    assert "partition 4: system.events were assigned to this worker but not actions.outbound" in caplog.text
+
+
+async def test_work_finished_before_a_scale_out_is_not_done_again(rig: Rig) -> None:
+    """A second worker joins before any offset is committed to the group: each message has one diff (case C11)."""
+    async with rig.worker() as one:
+        for number in range(40):
+            rig.say(number, sender=f"u{number % 8}")
+        rig.producer.flush()
+        await one.handled("channel.events", 40)
+        async with rig.worker() as two:
+            await two.until(lambda: len(two.numbers) == 2)
+            rig.say(40, sender=rig.sender_on(min(two.numbers)))
+            rig.producer.flush()
+            await two.until(lambda: len(rig.diffs()) > 40)
+    assert len(rig.diffs()) == 41
+    assert whole(rig)
+
+
+async def test_partition_lost_and_regained_goes_on_from_its_diffs(rig: Rig) -> None:
+    """After a rejoin, and with the group's offsets gone, every message is still decided once (promise 3)."""
+    async with rig.worker() as node:
+        for number in range(30):
+            if number % 10 == 0:
+                before = node.worker.owner.epoch
+                node.worker.owner.group.rejoin()
+                await node.until(lambda seen=before: node.worker.owner.epoch > seen and node.numbers == ALL)
+            rig.say(number, sender=f"u{number % 5}")
+            rig.producer.flush()
+        await node.handled("channel.events", 30)
+    rig.settings = rig.settings.model_copy(update={"group": f"{rig.settings.group}-other"})
+    async with rig.worker() as again:
+        await again.handled("channel.events", 30)
+    assert len(rig.diffs()) == 30
+    assert whole(rig)
+
+
+async def test_fenced_partition_asks_for_a_new_assignment_and_goes_on(rig: Rig) -> None:
+    """A commit that is fenced closes the partition; a rejoin opens it, and nothing is decided twice (promise 2)."""
+    sender = rig.sender_on(1)
+    async with rig.worker() as node:
+        thief = KafkaCommitter(rig.settings, 1)
+        await thief.connect()
+        assert await thief.fence(lambda: True)
+        thief.close()
+        for number in range(5):
+            rig.say(number, sender=sender)
+        rig.producer.flush()
+        await node.until(lambda: node.worker.metrics.value("interlock_partition_stops_total", "fenced") == 1)
+        await node.handled("channel.events", 5)
+    assert {f"demo/web/{sender}": [1, 2, 3, 4, 5]} == versions(rig)
+
+
+async def test_killed_worker_is_replaced_and_nothing_is_done_twice(rig: Rig) -> None:
+    """After kill -9 in mid transaction another worker goes on within 15 s, and readers see each diff once (case C13)."""
+    victim = rig.process(INTERLOCK_CRASH_AT="transaction.produced:3")
+    for number in range(200):
+        rig.say(number, sender=f"u{number % 8}")
+        rig.producer.flush()
+        if victim.poll() is not None:
+            break
+        await asyncio.sleep(0.05)
+    assert await asyncio.to_thread(victim.wait, 60) == -signal.SIGKILL
+    said, died = number + 1, time.monotonic()
+    async with rig.worker() as node:
+        await node.handled("channel.events", said)
+        assert time.monotonic() - died < 15
+    assert len(rig.diffs()) == said
+    assert whole(rig)
+
+
+async def test_thawed_worker_does_not_take_the_partition_back(rig: Rig) -> None:
+    """A worker frozen beyond its session and thawed writes nothing; its successor keeps the partition (promise 2)."""
+    frozen = rig.process()
+    try:
+        rig.say(0)
+        await asyncio.to_thread(wait_until, lambda: len(rig.diffs()) == 1)
+        os.kill(frozen.pid, signal.SIGSTOP)
+        rig.say(1)
+        async with rig.worker() as node:
+            await node.until(lambda: node.numbers == ALL)
+            rig.say(2)
+            os.kill(frozen.pid, signal.SIGCONT)
+            rig.say(3)
+            await asyncio.to_thread(wait_until, lambda: len(rig.diffs()) == 4)
+            await asyncio.sleep(3)
+            rig.say(4)
+            await asyncio.to_thread(wait_until, lambda: len(rig.diffs()) == 5)
+    finally:
+        frozen.terminate()
+        assert await asyncio.to_thread(frozen.wait, 30) == 0
+    assert {"demo/web/u1": [1, 2, 3, 4, 5]} == versions(rig)
+
+
+async def test_cut_json_is_one_dead_letter_and_the_rest_goes_on(rig: Rig) -> None:
+    """Of six records the third is cut: five are decided, one is dead with its place, the worker runs on (case C07)."""
+    key = b"demo/web/u1"
+    async with rig.worker() as node:
+        for number in range(6):
+            if number == 2:
+                rig.raw("channel.events", place(key.decode(), PARTITIONS), key, b'{"amount":"abc')
+            else:
+                rig.say(number)
+        rig.producer.flush()
+        await node.handled("channel.events", 6)
+        assert not node.task.done()
+    dead = [orjson.loads(record.value or b"") for record in rig.records("channel.events.dlq")]
+    assert [("channel.events", place(key.decode(), PARTITIONS), 2)] == [
+        (letter["topic"], letter["partition"], letter["offset"]) for letter in dead]  # fmt: skip
+    assert 5 == sum(diff["reasons"][0]["rule"] == "test.heard" for diff in rig.diffs())
+
+
+async def test_null_values_are_acknowledged(rig: Rig) -> None:
+    """Three nulls and a valid record: the group's offset passes all four, also after a restart (case C09)."""
+    partition = place("demo/web/u1", PARTITIONS)
+    async with rig.worker() as node:
+        for _ in range(3):
+            rig.raw("channel.events", partition, b"demo/web/u1", None)
+        rig.say(3)
+        rig.producer.flush()
+        await node.handled("channel.events", 4)
+    assert rig.group_offsets()["channel.events", partition] == 4
+    async with rig.worker() as again:
+        await again.until(lambda: again.numbers == ALL)
+        await again.handled("channel.events", 4)
+    assert len(rig.records("channel.events.dlq")) == 3
+
+
+async def test_paused_topic_stays_paused_across_a_rebalance(rig: Rig) -> None:
+    """Over the dead-letter limit a topic partition stops, also after a rejoin and a restart, until resumed (promise 10)."""
+    partition = place("demo/web/u1", PARTITIONS)
+    limited = {"dlq_limit": 2}
+    async with rig.worker(**limited) as node:
+        for _ in range(4):
+            rig.raw("channel.events", partition, b"demo/web/u1", b"{cut")
+        rig.say(4)
+        rig.producer.flush()
+        await node.until(lambda: bool(node.worker.owner.running[partition].paused))
+        before = node.worker.owner.epoch
+        node.worker.owner.group.rejoin()
+        await node.until(lambda: node.worker.owner.epoch > before and node.numbers == ALL)
+        assert {"channel.events"} == node.worker.owner.running[partition].paused
+    async with rig.worker(**limited) as again:
+        await again.until(lambda: again.numbers == ALL)
+        await asyncio.sleep(1)
+        assert not [diff for diff in rig.diffs() if diff["reasons"][0]["rule"] == "test.heard"]
+        resume(rig, partition)
+        await again.handled("channel.events", 5)
+    assert ["test.heard"] == [diff["reasons"][0]["rule"] for diff in rig.diffs() if diff["cause"]["id"] == "ev-4"]
+
+
+def resume(rig: Rig, partition: int) -> None:
+    """The operator's command."""
+    word = SystemEvent(event_id=f"resume-{now_ms()}", kind="partition_resumed", subject="channel.events", by="op", at=now_ms())
+    rig.publish("system.events", f"~{partition}", word, word.event_id)
+    rig.producer.flush()
+
+
+async def test_full_partition_is_read_no_further(rig: Rig) -> None:
+    """At most `lanes_max` inputs are in flight, and all are handled in the end, in order (promise 3)."""
+    seen = 0
+    async with rig.worker(lanes_max=10, commit_max=3) as node:
+        for number in range(300):
+            rig.say(number, text=f"{number}")
+        rig.producer.flush()
+        runtime = node.worker.owner.running[place("demo/web/u1", PARTITIONS)]
+        while runtime.handled()["channel.events"] < 300:
+            seen = max(seen, runtime.in_flight)
+            await asyncio.sleep(0.001)
+    assert 0 < seen <= 10
+    assert [f"{number}" for number in range(300)] == [diff["reasons"][0]["text"] for diff in rig.diffs()]
+
+
+async def test_deadline_passes_a_foreign_transactions_marker(rig: Rig) -> None:
+    """A marker at the end of an input topic is no input: the deadline fires when the rest is handled (case D01)."""
+    foreign = Producer({"bootstrap.servers": rig.bootstrap, "transactional.id": rig.settings.group + "-foreign"})
+    foreign.init_transactions(30)
+    plain, rig.producer = rig.producer, foreign
+    foreign.begin_transaction()
+    rig.say(1, "timer10")
+    foreign.commit_transaction()
+    rig.producer = plain
+    async with rig.worker() as node:
+        partition = place("demo/web/u1", PARTITIONS)
+        await node.until(lambda: node.worker.owner.running[partition].handled()["channel.events"] == 2)
+        await node.handled("timers.fired", 1, 15)
+    assert ["test.heard", "test.timer"] == [diff["reasons"][0]["rule"] for diff in rig.diffs()]
+
+
+async def test_gap_stops_its_partition_alone_and_does_not_spin(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """A register with a missing version is refused by name, its partition stays closed, others run (promise 3)."""
+    rig.say(0, sender=rig.sender_on(0))
+    rig.producer.flush()
+    async with rig.worker() as node:
+        await node.handled("channel.events", 1)
+    forged = {**rig.diffs()[0], "base": 7, "version": 8}
+    committer = KafkaCommitter(rig.settings, 0)
+    rig.raw("state.diffs", 0, b"k", orjson.dumps(forged))
+    rig.producer.flush()
+    committer.close()
+    caplog.set_level(logging.ERROR)
+    async with rig.worker(opened=False) as node:
+        await node.until(lambda: node.numbers == ALL - {0})
+        await asyncio.sleep(2)
+        assert node.worker.metrics.value("interlock_partition_stops_total", "version_conflict") == 1
+    assert "goes on from version 7 to 8, but version 1 is what there is" in caplog.text
+    assert f"offset 2: demo/web/{rig.sender_on(0)}" in caplog.text
+
+
+async def test_clean_stop_takes_seconds_and_hands_over_at_once(rig: Rig) -> None:
+    """SIGTERM ends a worker within seconds with status 0, and its successor need not wait for the session (C21)."""
+    process = rig.process()
+    rig.say(0)
+    await asyncio.to_thread(wait_until, lambda: len(rig.diffs()) == 1)
+    asked = time.monotonic()
+    process.terminate()
+    assert await asyncio.to_thread(process.wait, 30) == 0
+    assert time.monotonic() - asked < 5
+    async with rig.worker() as node:
+        await node.until(lambda: node.numbers == ALL)
+        assert time.monotonic() - asked < 10
+
+
+async def settled(node: Node) -> None:
+    """All partitions are open."""
+    await node.until(lambda: node.numbers == ALL)
