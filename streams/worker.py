@@ -195,5 +195,5 @@ def run_worker(settings: Settings) -> int:
 async def _with_table(settings: Settings, metrics: MetricsPort) -> int:
     from streams.processors import wiring  # noqa: PLC0415 (all processors: only a whole worker needs them)
 
-    async with wiring.wire(settings, metrics) as table:
+    async with wiring.wire(settings) as table:
         return await work(settings, table.rows, table.keys, table.handlers, metrics)

@@ -5,7 +5,7 @@ Strict: a file that can't be read names itself, the step and the field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -252,10 +252,15 @@ def load(path: Path) -> Scenario:
 def load_folder(folder: Path) -> list[Scenario]:
     """All `*.yaml` of a folder by name. Raises ScenarioError, also when two share a conversation."""
     scenarios = [load(path) for path in sorted(folder.glob("*.yaml"))]
+    refuse_shared(scenarios)
+    return scenarios
+
+
+def refuse_shared(scenarios: Sequence[Scenario]) -> None:
+    """Scenarios play side by side, so each has a conversation of its own. Raises ScenarioError."""
     seen: dict[str, str] = {}
     for scenario in scenarios:
         if scenario.conversation in seen:
             message = f"{scenario.name}: sender {scenario.sender} is also the customer of {seen[scenario.conversation]}"
             raise ScenarioError(message)
         seen[scenario.conversation] = scenario.name
-    return scenarios

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from schemas.people import HumanDecision
 from streams.clock import SystemClock, fresh_id
 from streams.scenario.expect import Observation, differences
 from streams.scenario.format import Fault, Scenario
+from streams.scenario.player import Played, play
 from streams.scenario.reports import BY, REPORTED
 from streams.scenario.tail import TopicTail
 from streams.settings import Settings
@@ -209,3 +210,21 @@ class HttpWorld:
         self._decided.add(row["request_id"])
         fields = {"kind": rule, "request_id": row["request_id"], "call_hash": row["call_hash"], "reason": "scripted"}
         await decide(self._ends, row["conversation"], fields)
+
+
+@contextlib.asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[HttpWorld]:
+    """A world over the gateway, shop and broker of the settings. Raises KafkaException without a broker."""
+    async with httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=30) as client:
+        with TopicTail(settings) as tail:
+            yield HttpWorld(Ends(settings, client, tail))
+
+
+async def play_over_http(scenarios: Sequence[Scenario], settings: Settings, run: str) -> list[Played]:
+    """All scenarios at once against what runs. Raises WorldError, httpx.HTTPError or KafkaException."""
+    async with connected(settings) as world:
+        reviewing = asyncio.create_task(world.review())
+        try:
+            return list(await asyncio.gather(*(play(scenario, world, run) for scenario in scenarios)))
+        finally:
+            reviewing.cancel()

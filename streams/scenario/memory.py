@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -144,8 +143,12 @@ class MemoryWorld:
 
     async def customer(self, scenario: Scenario) -> MemoryCustomer:
         """See World."""
-        self._rules[scenario.conversation] = scenario.approver
+        self.follow(scenario)
         return MemoryCustomer(scenario, self)
+
+    def follow(self, scenario: Scenario) -> None:
+        """Reviews of this conversation are answered from now on as the scenario says."""
+        self._rules[scenario.conversation] = scenario.approver
 
     async def fault(self, fault: Fault) -> None:
         """See World."""
@@ -189,14 +192,3 @@ class MemoryWorld:
             self._decided.add(request.request_id)
             fields = {"kind": rule, "request_id": request.request_id, "call_hash": request.call_hash}
             await self.decide(conversation, fields)
-
-
-@contextlib.asynccontextmanager
-async def reviewed(world: MemoryWorld) -> AsyncIterator[MemoryWorld]:
-    """The world with its reviewer at work; everything is stopped at the end."""
-    reviewer = asyncio.create_task(world.review())
-    try:
-        yield world
-    finally:
-        reviewer.cancel()
-        await world.interlock.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -84,18 +84,19 @@ class Played:
 
 
 class _Player:
-    def __init__(self, scenario: Scenario, world: World, customer: Customer) -> None:
+    def __init__(self, scenario: Scenario, world: World, customer: Customer, run: str) -> None:
         self.scenario, self.world, self.customer = scenario, world, customer
+        self.prefix = f"{scenario.name}-{run}" if run else scenario.name
         self.sent: dict[str, tuple[str, Body]] = {}
         self.faults: list[str] = []
 
     async def _send(self, name: str, body: Body) -> None:
-        event_id = f"{self.scenario.name}:{name}"
+        event_id = f"{self.prefix}:{name}"
         self.sent[name] = (event_id, body)
         await self.customer.send(event_id, body)
 
     def _message(self, name: str) -> str:
-        return f"{self.scenario.name}:{name}"
+        return f"{self.prefix}:{name}"
 
     async def _hear(self, number: int, step: Hear) -> None:
         found = await self.customer.hear(lambda message: step.template in ("any", message.template_id), step.within_ms)
@@ -135,22 +136,18 @@ class _Player:
                 await self._customer_step(number, step)
 
 
-async def play(scenario: Scenario, world: World, progress: Callable[[str], None] | None = None) -> Played:
-    """Play a scenario to its end and compare. A customer who does not hear what they wait for goes on."""
+async def play(scenario: Scenario, world: World, run: str = "") -> Played:
+    """Play a scenario to its end and compare. A customer who does not hear what they wait for goes on.
+
+    `run` makes the producer's ids new, where the same file was played before.
+    """
     for fault in scenario.shop_faults:
         await world.fault(fault)
     customer = await world.customer(scenario)
     await customer.open()
-    player = _Player(scenario, world, customer)
+    player = _Player(scenario, world, customer, run)
     for number, step in enumerate(scenario.steps, 1):
-        if progress:
-            progress(f"{scenario.name}: step {number} of {len(scenario.steps)}")
         await player.step(number, step)
     seen = await world.observe(scenario)
     await customer.close()
     return Played(scenario, seen, [*player.faults, *differences(scenario, seen)])
-
-
-def outcomes(played: Mapping[str, Played]) -> bool:
-    """All came out as expected."""
-    return all(not item.faults for item in played.values())
