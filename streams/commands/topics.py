@@ -28,7 +28,7 @@ def check(broker: Broker = "") -> None:
 
 def apply(
     broker: Broker = "",
-    alter: Annotated[bool, typer.Option("--alter", help="Also set settings that differ on topics that exist.")] = False,  # noqa: FBT002
+    alter: Annotated[bool, typer.Option("--alter", help="Also set settings that differ on topics that exist.")] = False,
 ) -> None:
     """Create what is missing. Nothing is ever deleted or repartitioned; exit status 1 if something still differs."""
     from streams.broker import bootstrap_of
