@@ -1,7 +1,7 @@
 """The web channel's HTTP API.
 
 POST /v1/events     one RawEvent or a list of up to 500          202 {"event_id"} or {"event_ids"}
-POST /v1/outbox     {"conversation", fields of OutboundMessage}  202 {"message_id", "repeated"}
+POST /v1/outbox     {"conversation", fields of OutboundMessage}  202 {"message_id", "repeated", "at"}
 POST /v1/receipts   {"conversation", fields of Receipt}          202 {"receipt_id"}
 POST /v1/decisions  {"conversation", fields of HumanDecision}    202 {"decision_id"}
 GET  /v1/requests   /v1/stream?shop=&channel=&sender=   /healthz   /metrics
@@ -96,11 +96,11 @@ class Gateway:
     async def _outbox(self, request: Request) -> Response:
         conversation, message = reading.read_addressed(OutboundMessage, await reading.read_json(request))
         try:
-            new = await self.outbox.put(conversation, message)
+            kept = await self.outbox.put(conversation, message)
         except OSError as error:
             raise RefusedError(503, "outbox", str(error)) from error
-        self._took("outbound", new=new)
-        return JSONResponse({"message_id": message.message_id, "repeated": not new}, 202)
+        self._took("outbound", new=kept.new)
+        return JSONResponse({"message_id": message.message_id, "repeated": not kept.new, "at": kept.at}, 202)
 
     async def _receipts(self, request: Request) -> Response:
         conversation, receipt = reading.read_addressed(Receipt, await reading.read_json(request))

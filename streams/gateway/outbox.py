@@ -34,6 +34,14 @@ class Stored:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a put: whether it was new, and when the attempt was stored (UTC milliseconds)."""
+
+    new: bool
+    at: int
+
+
 class Outbox:
     """A SQLite file, or memory for the in-memory pipeline. Belongs to one event loop."""
 
@@ -41,13 +49,13 @@ class Outbox:
         self._now = now_ms
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
         self._db.executescript("pragma journal_mode=wal; pragma synchronous=full;" + _TABLE)
-        self._waiting: list[tuple[str, OutboundMessage, asyncio.Future[bool]]] = []
+        self._waiting: list[tuple[str, OutboundMessage, asyncio.Future[Kept]]] = []
         self._news: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
 
-    def put(self, conversation: str, message: OutboundMessage) -> asyncio.Future[bool]:
-        """Store; done once it is durable, with whether it was new. All that wait in one turn share a disk sync."""
+    def put(self, conversation: str, message: OutboundMessage) -> asyncio.Future[Kept]:
+        """Store; done once it is durable. All that wait in one turn share a disk sync."""
         loop = asyncio.get_running_loop()
-        stored: asyncio.Future[bool] = loop.create_future()
+        stored: asyncio.Future[Kept] = loop.create_future()
         if not self._waiting:
             loop.call_soon(self._store)
         self._waiting.append((conversation, message, stored))
@@ -102,19 +110,20 @@ class Outbox:
                 if not done.done():
                     done.set_exception(OSError(f"the outbox can't be written: {error}"))
             return
-        for (conversation, _, done), new in zip(waiting, stored, strict=True):
+        for (conversation, _, done), kept in zip(waiting, stored, strict=True):
             if not done.done():
-                done.set_result(new)
-            for news in self._news.get(conversation, ()) if new else ():
+                done.set_result(kept)
+            for news in self._news.get(conversation, ()) if kept.new else ():
                 news.set()
 
-    def _one(self, conversation: str, message: OutboundMessage) -> bool:
-        row = self._db.execute("select attempt from outbox where conversation = ? and message_id = ?",
+    def _one(self, conversation: str, message: OutboundMessage) -> Kept:
+        row = self._db.execute("select attempt, at from outbox where conversation = ? and message_id = ?",
                                (conversation, message.message_id)).fetchone()  # fmt: skip
         if row is not None and row[0] >= message.attempt:
-            return False
+            return Kept(new=False, at=row[1])
+        now = self._now()
         self._db.execute(
             "insert or replace into outbox(message_id, conversation, attempt, at, message) values (?, ?, ?, ?, ?)",
-            (message.message_id, conversation, message.attempt, self._now(), message.model_dump_json()),
+            (message.message_id, conversation, message.attempt, now, message.model_dump_json()),
         )  # autoincrement: a replaced row gets a place that no row ever had
-        return True
+        return Kept(new=True, at=now)

@@ -1,0 +1,1 @@
+"""What runs declared effects: tool calls and sends over HTTP, each ending in one fact."""

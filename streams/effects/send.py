@@ -1,0 +1,103 @@
+"""Sends a declared message through the web channel; in doubt it repeats under the same message id (A13)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import orjson
+
+from schemas import codec
+from schemas.delivery import OutboundMessage, Receipt
+from streams.runtime.ports import Clock, Effect, Fact
+
+TOPIC = "delivery.receipts"
+RETRIES = 2  # then delivery's own timer goes on, with a longer pause
+BASE_MS = 100
+_PASSING = frozenset({408, 425, 429})  # and every 5xx: the fault may pass
+
+
+class SendHandler:
+    """The "send" effect handler of the web channel: POST to its outbox, whose 202 is `sent`."""
+
+    def __init__(self, client: httpx.AsyncClient, gateway_url: str, clock: Clock) -> None:
+        self._client = client
+        self._url = f"{gateway_url.rstrip('/')}/v1/outbox"
+        self._clock = clock
+
+    async def run(self, effect: Effect) -> Sequence[Fact]:
+        """See EffectHandler. Not started after the deadline."""
+        if self._clock.now_ms() >= effect.deadline:
+            return [self._fact(effect, "failed", "not sent: its deadline had passed", retryable=True)]
+        return await self._send(effect, effect.deadline)
+
+    async def resolve(self, effect: Effect) -> Sequence[Fact]:
+        """See EffectHandler: the message id makes a repeat safe."""
+        return await self._send(effect, self._clock.now_ms() + effect.timeout_ms)
+
+    async def _send(self, effect: Effect, until: int) -> Sequence[Fact]:
+        reason = ""
+        for number in range(RETRIES + 1):
+            left = min(effect.timeout_ms, until - self._clock.now_ms())
+            try:
+                async with asyncio.timeout(max(left, 1) / 1000):
+                    answer = await self._client.post(self._url, json=_body(effect), timeout=None)
+            except (TimeoutError, httpx.TransportError) as error:
+                reason = f"outcome unknown: {type(error).__name__}"
+            else:
+                told = _judge(answer, str(effect.request["message_id"]))
+                if told is None:
+                    return [self._fact(effect, "sent", at=_time(answer))]
+                reason, passing = told
+                if not passing:
+                    return [self._fact(effect, "failed", reason)]
+            pause = BASE_MS * 2**number
+            if number == RETRIES or self._clock.now_ms() + pause >= until:
+                break
+            await asyncio.sleep(pause / 1000)
+        return [self._fact(effect, "failed", reason, retryable=True)]
+
+    def _fact(self, effect: Effect, state: Any, reason: str = "", *, at: int | None = None,
+              retryable: bool = False) -> Fact:  # fmt: skip
+        message = codec.validate(OutboundMessage, dict(effect.request))
+        receipt = Receipt(
+            receipt_id=f"{message.message_id}:{message.attempt}:{state}", message_id=message.message_id,
+            attempt=message.attempt, state=state, occurred_at=at, reason=reason[:500], source="sender",
+            retryable=retryable,
+        )  # fmt: skip
+        return Fact(TOPIC, effect.conversation, receipt.receipt_id, receipt)
+
+
+def _body(effect: Effect) -> dict[str, Any]:
+    return {"conversation": effect.conversation, **effect.request}
+
+
+def _judge(answer: httpx.Response, message_id: str) -> tuple[str, bool] | None:
+    """None when it was taken; else why not, and whether the fault may pass. A 200 with an error is none (H13)."""
+    body = _object(answer)
+    error = body.get("error")
+    if isinstance(error, dict):
+        reason = f"{error.get('code', answer.status_code)}: {error.get('message', '')} {error.get('field', '')}".strip()
+    elif body.get("errcode") not in (None, 0):
+        reason = f"errcode {body['errcode']}: {body.get('errmsg', '')}"
+    elif answer.status_code == 202 and body.get("message_id") == message_id:
+        return None
+    else:
+        return f"answered {answer.status_code} without the message's id", answer.status_code not in range(400, 500)
+    return reason, answer.status_code >= 500 or answer.status_code in _PASSING
+
+
+def _time(answer: httpx.Response) -> int | None:
+    """When the channel stored it, by the channel's clock."""
+    at = _object(answer).get("at")
+    return at if type(at) is int else None
+
+
+def _object(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        found = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

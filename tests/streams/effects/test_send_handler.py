@@ -1,0 +1,177 @@
+"""The send handler against the real gateway app, and against one that loses answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from memory.sealing import MemoryKeyStore
+from schemas.delivery import OutboundMessage, Receipt
+from streams.effects.send import SendHandler
+from streams.gateway.app import Gateway
+from streams.gateway.outbox import Outbox
+from streams.runtime.local import LocalLog, LocalSend
+from streams.runtime.ports import Effect
+from streams.runtime.virtual import VirtualLoop, run_virtual, virtual_clock
+from streams.settings import Settings
+
+CONVERSATION = "acme/web/u-1"
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def effect(now: int, attempt: int = 1, deadline: int = 30_000) -> Effect:
+    """A declared send."""
+    message = OutboundMessage(message_id="m-1", session_id="s-1", attempt=attempt, kind="reply", template_id="t.a",
+                              language="zh", text="好的")  # fmt: skip
+    return Effect(CONVERSATION, f"m-1:{attempt}", "send", "m-1", now, now + deadline, 2_000,
+                  message.model_dump(mode="json"))  # fmt: skip
+
+
+class Channel:
+    """A real gateway whose answers pass through `spoil`."""
+
+    def __init__(self, clock: VirtualLoop) -> None:
+        settings = Settings(bootstrap_servers="none")
+        self.outbox = Outbox(None, clock.now_ms)
+        app = Gateway(settings, LocalSend(LocalLog(clock)), self.outbox, MemoryKeyStore(), clock).app()
+        self._gateway = httpx.ASGITransport(app)
+        self.losses = 0
+        self.requests = 0
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        """The gateway's answer, or none: lost after the gateway has stored the message."""
+        self.requests += 1
+        answer = await self._gateway.handle_async_request(request)
+        await answer.aread()
+        if self.losses:
+            self.losses -= 1
+            await asyncio.sleep(600)
+        return answer
+
+    def visible(self) -> list[tuple[str, int]]:
+        """What a client sees: message id and attempt."""
+        return [(one.message_id, one.attempt) for one in self.outbox.after(CONVERSATION, 0)]
+
+
+def send(losses: int = 0, attempts: tuple[int, ...] = (1,)) -> tuple[list[Receipt], Channel]:
+    """Send the message's attempts through a gateway that loses so many answers."""
+
+    async def main() -> tuple[list[Receipt], Channel]:
+        clock = virtual_clock()
+        channel = Channel(clock)
+        channel.losses = losses
+        async with httpx.AsyncClient(transport=httpx.MockTransport(channel)) as client:
+            handler = SendHandler(client, "http://gateway/", clock)
+            facts = [fact for attempt in attempts for fact in await handler.run(effect(clock.now_ms(), attempt))]
+        assert {("delivery.receipts", CONVERSATION)} == {(fact.topic, fact.conversation) for fact in facts}
+        return [fact.value for fact in facts if isinstance(fact.value, Receipt)], channel
+
+    return run_virtual(main())
+
+
+def answered(answer: httpx.Response | Exception, deadline: int = 30_000) -> tuple[Receipt, int]:
+    """The receipt of a send to a channel that always answers so, and how often it was asked."""
+    asked = 0
+
+    def service(_request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(answer.status_code, content=answer.content)
+
+    async def main() -> Receipt:
+        clock = virtual_clock()
+        async with httpx.AsyncClient(transport=httpx.MockTransport(service)) as client:
+            (fact,) = await SendHandler(client, "http://g", clock).run(effect(clock.now_ms(), deadline=deadline))
+        assert isinstance(fact.value, Receipt)
+        return fact.value
+
+    return run_virtual(main()), asked
+
+
+def test_a_stored_message_is_sent() -> None:
+    """202 is `sent`, with the channel's time and one id for the attempt (R-002-29)."""
+    (receipt,), channel = send()
+
+    assert ("m-1:1:sent", "sent", 1, "sender") == (
+        receipt.receipt_id, receipt.state, receipt.attempt, receipt.source)  # fmt: skip
+    assert receipt.occurred_at is not None
+    assert [("m-1", 1)] == channel.visible()
+
+
+def test_a_lost_answer_is_repeated_and_one_message_is_visible() -> None:
+    """The channel accepted and its answer is lost: the retry has the same id, the customer sees one message (A13)."""
+    (receipt,), channel = send(losses=2)
+
+    assert ("sent", 3) == (receipt.state, channel.requests)
+    assert [("m-1", 1)] == channel.visible()
+
+
+def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
+    """All answers lost: not failed for good, delivery may repeat or a receipt may tell (A13)."""
+    (receipt,), channel = send(losses=9)
+
+    assert ("failed", True) == (receipt.state, receipt.retryable)
+    assert "unknown" in receipt.reason
+    assert [("m-1", 1)] == channel.visible()
+
+
+def test_a_resend_stays_one_message() -> None:
+    """Attempt 2 is the same visible message with a higher attempt (R-002-31, A13)."""
+    receipts, channel = send(attempts=(1, 2))
+
+    assert ["m-1:1:sent", "m-1:2:sent"] == [one.receipt_id for one in receipts]
+    assert [("m-1", 2)] == channel.visible()
+
+
+@pytest.mark.parametrize("answer", [
+    httpx.Response(200, json={"errcode": 45015, "errmsg": "window closed"}),
+    httpx.Response(200, json={"error": {"code": "blocked", "message": "no"}}),
+    httpx.Response(422, json={"error": {"code": "wrong_value", "message": "no", "field": "text"}}),
+])  # fmt: skip
+def test_a_refusal_is_failed_without_retry(answer: httpx.Response) -> None:
+    """A 4xx, or an error inside a 200, is failed with its reason, asked once (H13)."""
+    receipt, asked = answered(answer)
+
+    assert ("failed", False, 1) == (receipt.state, receipt.retryable, asked)
+    assert receipt.reason
+
+
+@pytest.mark.parametrize("answer", [
+    httpx.Response(503, json={"error": {"code": "outbox", "message": "full"}}), httpx.Response(200, content=b"<html>"),
+    httpx.Response(429, json={"error": {"code": "busy", "message": ""}}), httpx.ConnectError("refused"),
+])  # fmt: skip
+def test_a_fault_that_may_pass_is_retried_and_left_retryable(answer: httpx.Response | Exception) -> None:
+    """Two quick retries, then delivery's timer decides (R-002-27)."""
+    receipt, asked = answered(answer)
+
+    assert ("failed", True, 3) == (receipt.state, receipt.retryable, asked)
+
+
+def test_after_its_deadline_nothing_is_sent() -> None:
+    """A send whose deadline has passed does not leave (promise 6)."""
+    receipt, asked = answered(httpx.Response(202), deadline=0)
+
+    assert ("failed", True, 0) == (receipt.state, receipt.retryable, asked)
+
+
+def test_a_successor_repeats_under_the_same_id() -> None:
+    """A pending send past its deadline is repeated; the message id keeps it one (promise 6)."""
+
+    async def main() -> list[tuple[str, int]]:
+        clock = virtual_clock()
+        channel = Channel(clock)
+        async with httpx.AsyncClient(transport=httpx.MockTransport(channel)) as client:
+            handler = SendHandler(client, "http://gateway", clock)
+            pending = effect(clock.now_ms())
+            await handler.run(pending)
+            await asyncio.sleep(60)
+            (fact,) = await handler.resolve(pending)
+            assert "m-1:1:sent" == fact.id
+        return channel.visible()
+
+    assert [("m-1", 1)] == run_virtual(main())
