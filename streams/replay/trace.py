@@ -1,0 +1,124 @@
+"""What became of one event: accepted or not, decided by which rules, answered by what, delivered how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from schemas.events import HeartbeatBody, RawEvent
+from schemas.partition import system_conversation
+from streams.intake import event_id
+from streams.reader import LogSource
+from streams.replay.chain import Coordinates, Step, build_chain, effects_of
+from streams.replay.find import NotFoundError, Stretch, collect, conversation_stretch
+from streams.runtime.ports import Record
+from streams.runtime.wire import DIFFS
+
+EVENTS = "channel.events"
+Outcome = Literal["waiting", "handled", "duplicate", "dead_letter"]
+REPEAT_RULES = frozenset({"runtime.duplicate", "perception.repeat"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A message to the customer that followed, and its last known delivery state."""
+
+    message_id: str
+    text: str
+    state: str
+    assumed: bool
+    at: Coordinates
+
+
+@dataclass(slots=True)
+class Trace:
+    """One record of the event (a producer may have sent it twice), and what followed."""
+
+    event: Step
+    outcome: Outcome
+    decision: Step | None = None
+    dead_letter: Step | None = None
+    answers: list[Answer] = field(default_factory=list)
+    chain: list[Step] = field(default_factory=list)
+
+
+def derived_event_id(conversation: str, producer_id: str) -> str:
+    """The event id that intake gives a producer's id of one sender."""
+    shop, channel, sender = conversation.split("/", 2)
+    return event_id(
+        RawEvent(id=producer_id, shop=shop, channel=channel, sender=sender, body=HeartbeatBody(kind="heartbeat"))
+    )
+
+
+def trace_event(source: LogSource, event: str, conversation: str | None = None) -> list[Trace]:
+    """Every record of the event, first one first. `event` is an event id, or with a conversation a producer's id.
+
+    Raises NotFoundError, which says when the event still waits for intake on channel.raw.
+    """
+    stretch = None if conversation is None else conversation_stretch(source, conversation)
+    wanted = event if stretch is None or event.startswith("ev-") else derived_event_id(stretch.conversation, event)
+    found = list(_records(source, EVENTS, wanted, stretch))
+    if not found:
+        raise NotFoundError(_not_found(source, event, wanted))
+    return [_trace(source, record) for record in found]
+
+
+def _records(source: LogSource, topic: str, event: str, stretch: Stretch | None) -> Iterator[Record]:
+    numbers = range(source.partitions(topic)) if stretch is None else [stretch.partition]
+    needle = event.encode()
+    for record in source.read([(topic, number, 0) for number in numbers]):
+        if dict(record.headers).get("ce_id") == needle or b'"event_id":"' + needle + b'"' in (record.value or b""):
+            yield record
+
+
+def _trace(source: LogSource, record: Record) -> Trace:
+    key = (record.key or b"").decode(errors="replace")
+    since = Stretch(key, record.partition, record.time)
+    home = system_conversation(record.partition)  # decides what has no usable key
+    chain = build_chain([record, *collect(source, since, also=[home])])
+    event = next(step for step in chain if step.at == (record.topic, record.partition, record.offset))
+    followed = effects_of(chain, event)
+    decision = next((step for step in followed if step.topic == DIFFS and event.at in step.causes), None)
+    letter = next((step for step in followed if step.topic == f"{EVENTS}.dlq"), None)
+    return Trace(event, _outcome(decision, letter), decision, letter, _answers(followed), followed)
+
+
+def _outcome(decision: Step | None, letter: Step | None) -> Outcome:
+    if letter is not None:
+        return "dead_letter"
+    if decision is None:
+        return "waiting"
+    return "duplicate" if REPEAT_RULES & set(rules_of(decision)) else "handled"
+
+
+def rules_of(decision: Step) -> list[str]:
+    """The rules that a decision names."""
+    return [reason["rule"] for reason in decision.get("reasons") or []]
+
+
+def _answers(followed: Sequence[Step]) -> list[Answer]:
+    states: dict[str, Any] = {}
+    for step in followed:
+        if step.topic == "delivery.states" and not step.get("out_of_order"):
+            states[step.get("message_id")] = step.value
+    answers: dict[str, Answer] = {}
+    for step in followed:
+        if step.topic == "actions.outbound":
+            name = step.get("message_id")
+            state = states.get(name) or {"state": "not registered yet", "assumed": False}
+            answers.setdefault(name, Answer(name, step.get("text"), state["state"], state["assumed"], step.at))
+    return list(answers.values())
+
+
+def _not_found(source: LogSource, event: str, wanted: str) -> str:
+    names = event if event == wanted else f"{event} ({wanted})"
+    raw = next(_records(source, "channel.raw", event, None), None)
+    if raw is not None:
+        return f"{names}: on channel.raw {raw.partition}:{raw.offset}, and intake has not taken it to {EVENTS} yet"
+    letter = next(_records(source, "channel.raw.dlq", event, None), None)
+    if letter is not None:
+        return (
+            f"{names}: refused by intake, see `interlock dlq show channel.raw.dlq:{letter.partition}:{letter.offset}`"
+        )
+    return f"{names}: no such event on {EVENTS}; for a producer's own id give --conversation shop/channel/sender"
