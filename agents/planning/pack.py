@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from agents.flows import model as flow_files
@@ -44,6 +44,7 @@ class Config:
     context_messages: int = 6
 
 
+@cache  # planning, tools and the effect handler share one
 def load_pack(folder: Path | None = None) -> Pack:
     """The built-in files, and over them those of `folder`/flows, /tools and /templates.
 

@@ -17,9 +17,8 @@ from streams.clock import fresh_id
 from streams.demo.children import Children, free_ports
 from streams.demo.report import show
 from streams.scenario.format import Scenario, load_folder
-from streams.scenario.http import Ends, HttpWorld
+from streams.scenario.http import connected
 from streams.scenario.player import Played, play
-from streams.scenario.tail import TopicTail
 from streams.settings import Settings
 from streams.topics import apply_topics
 
@@ -84,15 +83,12 @@ async def _watch(children: Children) -> None:
 
 async def play_all(settings: Settings, scenarios: Sequence[Scenario], children: Children) -> list[Played]:
     """All customers at once, each over its own connections. Raises ChildError when a part of the system ends."""
-    limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(limits=limits, timeout=30) as client:
+    async with httpx.AsyncClient() as client:
         health = [f"{settings.shop_url}/healthz", f"{settings.gateway_url}/healthz",
                   f"http://127.0.0.1:{settings.metrics_port}/metrics"]  # fmt: skip
         await _until_ready(client, children, health)
-        with TopicTail(settings) as tail:
-            world = HttpWorld(Ends(settings, client, tail))
-            async with _beside(world.review(), _watch(children)):
-                return list(await asyncio.gather(*(play(scenario, world) for scenario in scenarios)))
+    async with connected(settings) as world, _beside(world.review(), _watch(children)):
+        return list(await asyncio.gather(*(play(scenario, world) for scenario in scenarios)))
 
 
 @contextlib.asynccontextmanager

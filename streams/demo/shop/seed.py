@@ -63,6 +63,8 @@ _ROWS: tuple[tuple[str, tuple[tuple[int, Status, int, int, int, int, int], ...]]
     ("noparcel", ((19, "paid", 3_300, 0, 30, 3, 0),)),
     ("many", ((20, "delivered", 5_000, 0, 30, 0, 3), (21, "delivered", 12_900, 0, 30, 1, 3),
               (22, "shipped", 3_300, 0, 30, 3, 2))),
+    ("refused", ((23, "delivered", 5_000, 0, 30, 0, 3),)),
+    ("back", ((24, "delivered", 5_500, 0, 30, 1, 3),)),
 )  # fmt: skip
 _GOLD = frozenset({"refund", "timeout", "many"})
 ITEMS = (

@@ -28,6 +28,13 @@ def test_short_forms_are_read() -> None:
     assert ["say", "recall", "leave", "wait", "come_back"] == [step.kind for step in scenario.steps]
 
 
+def test_words_are_text_as_they_stand() -> None:
+    """A bare yes, number or date under `say` is what the customer writes, not what YAML makes of it."""
+    steps = _parse("  - say: yes\n  - say: 0123\n  - say: 2026-01-05\n").steps
+
+    assert ["yes", "0123", "2026-01-05"] == [step.text for step in steps if isinstance(step, Say)]
+
+
 def test_conversation_is_the_one_key() -> None:
     """Shop, channel and sender make the key (promise 1); shop and channel have the demo's values by default."""
     assert "demo/web/c-1" == _parse("  - say: hello\n").conversation

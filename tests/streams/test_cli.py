@@ -1,0 +1,85 @@
+"""The command line: all commands are listed fast, and errors are one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import InterlockError
+from streams.cli import build, explain
+from streams.commands import CommandError
+from streams.settings import Settings
+
+
+def _run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streams.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=30)
+
+
+def test_help_lists_the_commands() -> None:
+    """`interlock --help` names every command."""
+    done = _run("--help")
+
+    assert 0 == done.returncode
+    for name in ("up", "gateway", "worker", "chat", "scenario", "demo", "shop", "topics", "reviews"):
+        assert f" {name} " in done.stdout
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Help comes without Kafka clients, Faust, pydantic or HTTP: it must be fast."""
+    code = "import sys; from streams.cli import build; build(); print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+
+    heavy = {"confluent_kafka", "faust", "aiokafka", "pydantic", "httpx", "starlette", "uvicorn", "jgo", "neo4j"}
+    assert set() == heavy & set(done.stdout.split())
+
+
+def test_every_command_has_a_help_line() -> None:
+    """A command says what it does, in one line at least."""
+    app = build()
+
+    for command in app.registered_commands:
+        assert command.help or (command.callback and command.callback.__doc__)
+
+
+def test_error_of_ours_is_one_line(tmp_path: Path) -> None:
+    """A user's mistake is told in one line on standard error, with exit status 1 and no traceback."""
+    done = _run("scenario", "check", "missing.yaml", cwd=tmp_path)
+
+    assert 1 == done.returncode
+    assert done.stderr.startswith("interlock: missing.yaml: can't be read")
+    assert 1 == len(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "code"),
+    [
+        (CommandError("no such thing", 3), "no such thing", 3),
+        (InterlockError("broken"), "broken", 1),
+        (ConnectionRefusedError(111, "Connection refused"), "[Errno 111] Connection refused", 1),
+    ],
+)
+def test_known_errors_have_words_and_a_status(error: Exception, line: str, code: int) -> None:
+    """Errors of ours and of the system are words; the exit status tells them apart."""
+    assert (line, code) == explain(error)
+
+
+def test_bug_keeps_its_traceback() -> None:
+    """What nobody foresaw is not hidden behind a line."""
+    assert explain(KeyError("x")) is None
+
+
+def test_wrong_setting_names_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that can't be read is told by name, exit status 2."""
+    monkeypatch.setenv("INTERLOCK_PARTITIONS", "many")
+    with pytest.raises(ValueError, match="partitions") as caught:
+        Settings()
+
+    found = explain(caught.value)
+
+    assert found is not None
+    assert 2 == found[1]
+    assert found[0].startswith("Settings: partitions: ")
