@@ -70,6 +70,7 @@ class Windows:
     def __init__(self, draft: Draft, size: int, grace: int) -> None:
         self._draft, self._size, self._grace = draft, size, grace
         self._late: dict[str, None] = {}
+        self._changed = False  # a window was opened or closed
 
     def activity(self, session_id: str, at: int) -> None:
         """The session did something at `at`: its window gets a score, whatever else happens (C03)."""
@@ -89,12 +90,17 @@ class Windows:
         if window is None or window["revision"] >= 0:
             self._draft.reason("feedback.window.closed", "it has its score", key)
             return
+        self._changed = True
         self._publish(key, window)
 
     def finish(self) -> None:
         """Publish a revision of each closed window that got late events, and forget what is old."""
         for key in self._late:
             self._publish(key, self._draft.get("feedback", "windows", key))
+        if self._changed:
+            self._forget()
+
+    def _forget(self) -> None:
         windows = self._draft.get("feedback", "windows")
         closed = sorted((window["start"], key) for key, window in windows.items() if window["revision"] >= 0)
         for index, (start, key) in enumerate(closed):
@@ -109,6 +115,7 @@ class Windows:
             self._draft.reason("feedback.too_late", "its window is closed and gone", key)
             return None
         if window is None:
+            self._changed = True
             self._draft.timer(f"{TIMER}:{key}", start + self._size + self._grace)
             return fresh(session_id, start)
         return window

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from feedback.health import KEPT_MAX, POINTS, add, fresh, parts, score
+from feedback.health import KEPT_MAX, LATENCY_POINTS, POINTS, RATING_POINTS, add, fresh, parts, score
 from schemas.feedback import SignalKind
 from streams.settings import Settings
 from tests.feedback.listening import GRACE, WINDOW, Talk
@@ -174,3 +175,12 @@ class TestWindows:
         assert 1 == len(talk.get("feedback", "windows"))
         talk.rates(5, 2 * 3_600_000)
         assert [T0 + 2 * 3_600_000] == [window["start"] for window in talk.get("feedback", "windows").values()]
+
+
+def test_the_docs_name_the_weights() -> None:
+    """docs/feedback.md gives each part's points and cap as the code has them (R-002-40)."""
+    text = (Path(__file__).parents[2] / "docs" / "feedback.md").read_text(encoding="utf-8")
+    for kind, (each, most) in POINTS.items():
+        assert f"| `{kind}` | {each:g} each | {most:g} |" in text
+    assert f"in proportion | {LATENCY_POINTS:g} |" in text
+    assert f"below 5 | {RATING_POINTS:g} |" in text
