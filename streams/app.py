@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
 from streams.runtime.faust_consumer import Consumer, Intake
 from streams.runtime.owner import TopicPartition
-from streams.runtime.plain_faust import TP, App, BootStrategy, driver
+from streams.runtime.plain_faust import TP, App, BootStrategy, Conductor, driver
 from streams.settings import Settings
 
 
@@ -20,7 +20,7 @@ class Opening(Intake, Protocol):
         ...
 
 
-class Conductor(driver.base.Conductor):
+class ListConductor(Conductor):
     """Subscribes to the one list, without agents or channels."""
 
     async def _update_indices(self) -> Iterable[str]:
@@ -31,7 +31,7 @@ class Transport(driver.Transport):
     """Faust's aiokafka transport with our consumer and conductor."""
 
     Consumer = Consumer
-    Conductor = Conductor
+    Conductor = ListConductor
 
 
 class Boot(BootStrategy):
@@ -91,9 +91,9 @@ class FaustGroup:
         """What is assigned now."""
         return frozenset((tp.topic, tp.partition) for tp in self._app.reader.assignment())
 
-    def beat(self) -> Awaitable[float | None]:
+    async def beat(self) -> float | None:
         """Whether the coordinator takes us for a member."""
-        return self._app.reader.thread.beat()
+        return await self._app.reader.thread.beat()
 
     def hold(self, places: Iterable[TopicPartition]) -> None:
         """Read no more of these."""
@@ -110,7 +110,8 @@ class FaustGroup:
 
 async def crashed(app: InterlockApp) -> BaseException:
     """Wait until the app ends by itself; why."""
-    crash_, stopped = asyncio.ensure_future(app._crashed.wait()), asyncio.ensure_future(app._stopped.wait())
+    waits = app._crashed.wait(), app._stopped.wait()  # noqa: SLF001 (mode has no public way to wait for either)
+    crash_, stopped = map(asyncio.ensure_future, waits)
     await asyncio.wait([crash_, stopped], return_when=asyncio.FIRST_COMPLETED)
     for task in (crash_, stopped):
         task.cancel()

@@ -22,7 +22,7 @@ from schemas.topics import RAW_TOPIC
 from streams.clock import SystemClock
 from streams.intake import channel_event_record, intake
 from streams.metrics import MetricsPort
-from streams.runtime.client import consumer_config, producer_config, serve, words
+from streams.runtime.client import consumer_config, headers_of, producer_config, serve, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Clock, Fact, Outgoing
 from streams.runtime.wire import fact_record
@@ -42,7 +42,7 @@ class IntakeStoppedError(Exception):
 
 def event_of(record: Message, keys: KeyStore, partitions: int, clock: Clock) -> Outgoing:
     """The channel.events record of a raw one. Raises BadRecordError."""
-    envelope = cloudevents.parse_headers(RAW_TOPIC, tuple(record.headers() or ()))
+    envelope = cloudevents.parse_headers(RAW_TOPIC, headers_of(record))
     value = record.value()
     if value is None:
         reason = "no value where the topic asks for one"
@@ -59,7 +59,7 @@ def dead_letter_of(record: Message, error: BadRecordError, keys: KeyStore, clock
         topic=RAW_TOPIC, partition=partition, offset=offset, time=record.timestamp()[1],
         reason=str(error), code=error.code, field=error.field, key=None if key is None else b64encode(key).decode(),
         seal=None if value is None else seal(keys, f"topic:{RAW_TOPIC}", value),
-        headers=tuple((name, None if text is None else b64encode(text).decode()) for name, text in record.headers() or ()),
+        headers=tuple((name, None if raw is None else b64encode(raw).decode()) for name, raw in headers_of(record)),
         size=0 if value is None else len(value),
     )  # fmt: skip
     fact = Fact(DEAD_TOPIC, f"~{partition}", f"{RAW_TOPIC}-{partition}-{offset}", letter)

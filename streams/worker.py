@@ -164,9 +164,12 @@ async def work(settings: Settings, rows: Sequence[Row], keys: KeyStore, handlers
                metrics: MetricsPort) -> int:  # fmt: skip
     """Run one worker with this processor table until SIGTERM or Ctrl-C; the exit status."""
     store, snapshots = snapshots_of(settings, metrics)
+
+    def host(made: Worker) -> KafkaHost:
+        return KafkaHost(settings, rows, made.sender, made.offsets, keys, handlers, metrics, snapshots)
+
     with store:
-        worker = Worker(settings, lambda made: KafkaHost(
-            settings, rows, made.sender, made.offsets, keys, handlers, metrics, snapshots), metrics=metrics)  # fmt: skip
+        worker = Worker(settings, host, metrics=metrics)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
+from streams.runtime.ports import Headers
 from streams.settings import Settings
 
 T = TypeVar("T")
@@ -73,6 +74,12 @@ def serve(call: Callable[..., T], *arguments: Any) -> T:
         if isinstance(error.__cause__, KafkaException):
             raise error.__cause__ from None
         raise
+
+
+def headers_of(message: Message) -> Headers:
+    """A record's headers, in order, repeats and nulls kept."""
+    found: Any = message.headers()
+    return tuple(found or ())
 
 
 def words(error: KafkaError) -> str:

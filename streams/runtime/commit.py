@@ -37,10 +37,10 @@ class KafkaCommitter:
 
     def __init__(self, settings: Settings, partition: int) -> None:
         self.name = f"{settings.group}-{partition}"
-        self._config = producer_config(settings, **{
-            "transactional_id": self.name, "transaction_timeout_ms": TRANSACTION_MS,
-            "message_timeout_ms": TRANSACTION_MS, "client_id": f"{settings.group}-commit-{partition}",
-        })  # fmt: skip
+        self._config = producer_config(
+            settings, transactional_id=self.name, transaction_timeout_ms=TRANSACTION_MS,
+            message_timeout_ms=TRANSACTION_MS, client_id=f"{settings.group}-commit-{partition}",
+        )  # fmt: skip
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"commit-{partition}")
         self._producer: Producer | None = None
         self._closed = self._fenced = False
@@ -83,7 +83,7 @@ class KafkaCommitter:
         try:
             self._producer.list_topics(timeout=RETRY_S)
         except KafkaException as error:
-            raise self._lost("connect", error.args[0]) from error
+            raise _lost(self.name, "connect", error.args[0]) from error
 
     def _fence(self, still_owner: Callable[[], bool]) -> bool:
         producer = self._ready()
@@ -95,7 +95,7 @@ class KafkaCommitter:
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if not reason.retriable():
-                raise self._lost("init_transactions", reason) from error
+                raise _lost(self.name, "init_transactions", reason) from error
             return False
         crash("fence.after")
         self._fenced = True
@@ -165,7 +165,7 @@ class KafkaCommitter:
                 if reason.txn_requires_abort():
                     self._abort(producer, reason, until)
                 if not reason.retriable() or time.monotonic() > until or self._closed:
-                    raise self._lost("commit_transaction", reason) from error
+                    raise _lost(self.name, "commit_transaction", reason) from error
             else:
                 return
 
@@ -173,13 +173,13 @@ class KafkaCommitter:
         """End the transaction as not committed, and say what the caller may do. Always raises."""
         while True:
             if cause.fatal() or cause.code() in _FENCED:
-                raise self._lost("transaction", cause)
+                raise _lost(self.name, "transaction", cause)
             try:
                 serve(producer.abort_transaction, CALL_S)
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
                 if not reason.retriable() or time.monotonic() > until or self._closed:
-                    raise self._lost("abort_transaction", reason) from error
+                    raise _lost(self.name, "abort_transaction", reason) from error
             else:
                 break
         if cause.code() in _REFUSED:
@@ -193,9 +193,6 @@ class KafkaCommitter:
             raise PartitionLostError(message)
         return self._producer
 
-    def _lost(self, call: str, reason: KafkaError) -> PartitionLostError:
-        return PartitionLostError(f"{self.name}: {call}: {words(reason)}")
-
     def _discard(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
@@ -207,3 +204,7 @@ class KafkaCommitter:
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)  # noqa: SLF001
 _REFUSED = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
             KafkaError._UNKNOWN_PARTITION, KafkaError.TOPIC_AUTHORIZATION_FAILED)  # noqa: SLF001  # fmt: skip
+
+
+def _lost(name: str, doing: str, reason: KafkaError) -> PartitionLostError:
+    return PartitionLostError(f"{name}: {doing}: {words(reason)}")

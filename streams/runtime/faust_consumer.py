@@ -2,6 +2,7 @@
 
 Faust joins the group, assigns partitions and fetches; streams, agents, channels and acknowledgements are not used.
 """
+# ruff: noqa: SLF001 (aiokafka and Faust have no public names for fetched records, positions, heartbeats and rejoin)
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     consumer: Consumer
     _fetching: asyncio.Lock
 
-    def _create_worker_consumer(self, transport: Any) -> aiokafka.AIOKafkaConsumer:
+    def _create_worker_consumer(self, transport: Any) -> aiokafka.AIOKafkaConsumer:  # noqa: ARG002 (Faust calls it so)
         settings = self.consumer.intake.settings
         self._fetching = asyncio.Lock()
         self._assignor = self.app.assignor  # without tables Faust would fall back to round robin, which splits
@@ -111,19 +112,19 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             metadata_max_age_ms=60_000,
         )
 
-    async def take(self, active: Active, epoch: int, timeout: float) -> tuple[Mapping[TP, list[Any]], Positions]:
+    async def take(self, active: Active, epoch: int, wait_s: float) -> tuple[Mapping[TP, list[Any]], Positions]:
         """Fetched records, and where the fetcher stands after them; nothing when the assignment changed."""
         return cast("tuple[Mapping[TP, list[Any]], Positions]",
-                    await self.call_thread(self._take, active, epoch, timeout))  # fmt: skip
+                    await self.call_thread(self._take, active, epoch, wait_s))  # fmt: skip
 
-    async def _take(self, active: Active, epoch: int, timeout: float) -> tuple[Mapping[TP, list[Any]], Positions]:
+    async def _take(self, active: Active, epoch: int, wait_s: float) -> tuple[Mapping[TP, list[Any]], Positions]:
         async with self._fetching:
             parent = self.consumer
             if not parent.flow_active or parent.intake.epoch != epoch:
                 return {}, {}
             fetcher = self._ensure_consumer()._fetcher
             with fetcher._subscriptions.fetch_context():
-                records = await fetcher.fetched_records(active, timeout=timeout, max_records=BATCH)
+                records = await fetcher.fetched_records(active, timeout=wait_s, max_records=BATCH)
             return records, self._standing(active)
 
     def _standing(self, active: Active) -> Positions:
@@ -191,7 +192,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def rejoin(self) -> None:
         """Ask the group for a new assignment. From any thread."""
-        self.thread_loop.call_soon_threadsafe(lambda: self._ensure_consumer()._coordinator.request_rejoin())
+        self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
 
 
 class Consumer(driver.Consumer):

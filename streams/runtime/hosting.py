@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from memory.sealing import KeyStore
 from streams.clock import SystemClock
@@ -41,7 +42,7 @@ class KafkaHost:
         snapshots = self.snapshots
         ports = Ports(
             commit=commit, send=self.send, offsets=self.offsets, clock=self.clock, keys=self.keys, effects=self.effects,
-            residue=(lambda _: None) if snapshots is None else lambda conversation: snapshots.find(partition, conversation),
+            residue=(lambda _: None) if snapshots is None else partial(snapshots.find, partition),
             snapshots=snapshots, metrics=self.metrics, open_seal=opener(self.keys),
         )  # fmt: skip
         return PartitionRuntime(partition, self.rows, ports, self.settings)

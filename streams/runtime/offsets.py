@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streams.runtime.client import common
 from streams.settings import Settings
@@ -60,7 +61,8 @@ class KafkaOffsets:
                     future.set_result(ends[partition])
 
     def _list(self, partitions: tuple[int, ...]) -> dict[int, dict[str, int]]:
-        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for topic in self._topics for number in partitions}
+        latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(topic, number): latest for topic in self._topics for number in partitions}
         ends: dict[int, dict[str, int]] = {number: {} for number in partitions}
         answers = self._admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
         for place, answer in answers.items():

@@ -211,9 +211,7 @@ class Owner:
         try:
             await self._fence(committer, epoch)
             recovered = await asyncio.to_thread(self._host.recover, number, lambda: self.epoch != epoch)
-            if await self.group.beat() is None:  # a worker that froze meanwhile must not start effects again
-                message = f"partition {number}: no member of the group any more after recovery"
-                raise PartitionLostError(message)
+            await self._still_member(number)
             runtime = self._host.runtime(number, committer)
             runtime.start(recovered)
         except asyncio.CancelledError:
@@ -243,6 +241,12 @@ class Owner:
                 return
         message = f"{committer.name}: not fenced: the group or the broker said no"
         raise PartitionLostError(message)
+
+    async def _still_member(self, number: int) -> None:
+        """A worker that froze during recovery must not start effects again. Raises PartitionLostError."""
+        if await self.group.beat() is None:
+            message = f"partition {number}: no member of the group any more after recovery"
+            raise PartitionLostError(message)
 
     async def _close(self, part: Part) -> None:
         try:
@@ -352,7 +356,8 @@ class Owner:
     def start_positions(self) -> Mapping[TopicPartition, int]:
         """Where reading goes on, from the diffs, for the partitions that opened."""
         crash("seek.before")
-        return {(topic, part.number): part.start.get(topic, 0) for part in self._parts.values() for topic in self.topics}
+        return {(topic, part.number): part.start.get(topic, 0)
+                for part in self._parts.values() for topic in self.topics}  # fmt: skip
 
     def opened(self) -> None:
         """Positions are set: read all that is not paused."""

@@ -7,11 +7,11 @@ import sys
 _argv = sys.argv
 sys.argv = sys.argv[:1]
 try:
-    import faust
     from faust.app.base import App, BootStrategy
+    from faust.transport.conductor import Conductor
     from faust.transport.drivers import aiokafka as driver
     from faust.types import TP
 finally:
     sys.argv = _argv
 
-__all__ = ["TP", "App", "BootStrategy", "driver", "faust"]
+__all__ = ["TP", "App", "BootStrategy", "Conductor", "driver"]

@@ -115,7 +115,7 @@ def _last_mark(reader: LogReader, partition: int) -> int:
         start = max(first, end - window)
         for item in reader.read(UPDATES, partition, start):
             if item.key() == marker:
-                found = orjson.loads(item.value())["diff_offset"]
+                found = orjson.loads(item.value() or b"")["diff_offset"]
         if found >= 0 or start == first:
             return found
         window *= 8
@@ -131,9 +131,9 @@ def _checkpoint(reader: LogReader, partition: int) -> Loaded:
     loaded = Loaded()
     marker = f"~mark/{partition}".encode()
     for item in reader.read(UPDATES, partition, 0):
-        key, value = item.key(), item.value()
+        key, value = item.key() or b"", item.value()
         if key == marker:
-            loaded.mark = orjson.loads(value)
+            loaded.mark = None if value is None else orjson.loads(value)
         elif value is None:
             loaded.states.pop(key.decode(), None)
         else:
@@ -164,7 +164,7 @@ class _Rebuild:
         """Read to the end and hand over."""
         start = max(self._start, reader.bounds(DIFFS, self._partition)[0])
         for item in reader.read(DIFFS, self._partition, start):
-            self._add(item.offset() or 0, orjson.loads(item.value()))
+            self._add(item.offset() or 0, orjson.loads(item.value() or b""))
         states = self._states
         for conversation, state in self._touched.items():
             states[conversation] = orjson.dumps(state)

@@ -8,22 +8,24 @@ import os
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from memory.sealing import MemoryKeyStore
 from schemas.base import Model
 from schemas.partition import place
 from schemas.topics import INPUT_TOPICS
+from streams.clock import SystemClock, fresh_id
 from streams.metrics import RecordedMetrics
+from streams.runtime.client import headers_of
 from streams.runtime.hosting import KafkaHost
 from streams.runtime.ports import EffectHandler, Fact, Record
+from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.table import Row
 from streams.runtime.wire import fact_record
 from streams.settings import Settings
@@ -39,8 +41,8 @@ class Rig:
 
     def __init__(self, bootstrap: str, folder: Path, **values: Any) -> None:
         self.bootstrap = bootstrap
-        self.settings = Settings(_env_file=None, bootstrap_servers=bootstrap, group=f"t-{uuid.uuid4().hex[:8]}",
-                                 data_dir=folder, **{"partitions": PARTITIONS, **values})  # fmt: skip
+        chosen: dict[str, Any] = {"_env_file": None, "partitions": PARTITIONS, **values}
+        self.settings = Settings(bootstrap_servers=bootstrap, group=fresh_id("t")[:10], data_dir=folder, **chosen)
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
         self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
 
@@ -101,9 +103,11 @@ class Rig:
 
     @contextlib.asynccontextmanager
     async def worker(self, handlers: Mapping[str, EffectHandler] | None = None, table: Sequence[Row] | None = None,
-                     *, opened: bool = True, **values: Any) -> AsyncIterator[Node]:  # fmt: skip
+                     *, opened: bool = True, snapshots: LocalSnapshots | None = None,
+                     **values: Any) -> AsyncIterator[Node]:  # fmt: skip
         """A worker in this process; stopped cleanly at the end unless it ended before."""
-        node = Node(self.settings.model_copy(update=values), rows() if table is None else table, handlers or {})
+        node = Node(self.settings.model_copy(update=values), rows() if table is None else table, handlers or {},
+                    snapshots)  # fmt: skip
         try:
             if opened:
                 await node.until(lambda: bool(node.numbers))
@@ -114,7 +118,8 @@ class Rig:
     def process(self, **environment: str) -> subprocess.Popen[bytes]:
         """A worker in a process of its own, with the test table."""
         names = {"INTERLOCK_BOOTSTRAP_SERVERS": self.bootstrap, "INTERLOCK_GROUP": self.settings.group,
-                 "INTERLOCK_PARTITIONS": str(self.settings.partitions), "INTERLOCK_DATA_DIR": str(self.settings.data_dir),
+                 "INTERLOCK_PARTITIONS": str(self.settings.partitions),
+                 "INTERLOCK_DATA_DIR": str(self.settings.data_dir),
                  "PYTHONPATH": str(Path(__file__).parents[3])}  # fmt: skip
         return subprocess.Popen([sys.executable, "-m", "tests.streams.runtime.kafka_worker"],
                                 env={**os.environ, **names, **environment})  # fmt: skip
@@ -123,10 +128,12 @@ class Rig:
 class Node:
     """A worker on this event loop."""
 
-    def __init__(self, settings: Settings, table: Sequence[Row], handlers: Mapping[str, EffectHandler]) -> None:
+    def __init__(self, settings: Settings, table: Sequence[Row], handlers: Mapping[str, EffectHandler],
+                 snapshots: LocalSnapshots | None = None) -> None:  # fmt: skip
         self.metrics = RecordedMetrics()
         self.worker = Worker(settings, lambda made: KafkaHost(
-            settings, table, made.sender, made.offsets, MemoryKeyStore(), handlers, self.metrics), metrics=self.metrics)  # fmt: skip
+            settings, table, made.sender, made.offsets, MemoryKeyStore(), handlers, self.metrics, snapshots),
+            metrics=self.metrics)  # fmt: skip
         self.task = asyncio.create_task(self.worker.run())
 
     @property
@@ -164,8 +171,8 @@ def _all(reader: Consumer, topic: str, count: int) -> Iterator[Record]:
             error = item.error()
             if error is None:
                 yield Record(topic, item.partition() or 0, item.offset() or 0, item.timestamp()[1], item.key(),
-                             item.value(), tuple(item.headers() or ()))  # fmt: skip
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                             item.value(), headers_of(item))  # fmt: skip
+            elif error.code() == KafkaError._PARTITION_EOF:
                 count -= 1
                 if count == 0:
                     return
@@ -174,7 +181,7 @@ def _all(reader: Consumer, topic: str, count: int) -> Iterator[Record]:
 
 def now_ms() -> int:
     """Wall time, for headers."""
-    return time.time_ns() // 1_000_000
+    return SystemClock().now_ms()
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
