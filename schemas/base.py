@@ -19,9 +19,7 @@ MIN_MILLIS = 946_684_800_000  # year 2000: a smaller number is seconds, or an un
 class Model(BaseModel):
     """A value on a topic: frozen, strict (no coercion of "50" or true to a number), closed."""
 
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True
-    )
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
 
 
 def _part(value: str) -> str:

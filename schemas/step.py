@@ -161,11 +161,19 @@ class Draft:
         """Stop the named deadline, if it runs."""
         self.delete("timers", name)
 
-    def effect(self, effect_id: str, kind: str, *, key: str, timeout_ms: int, deadline: int,
-               request: dict[str, Any]) -> None:
+    def effect(
+        self, effect_id: str, kind: str, *, key: str, timeout_ms: int, deadline: int, request: dict[str, Any]
+    ) -> None:
         """Declare a call ("tool") or a send ("send"): it runs after the commit, outside the lanes."""
-        pending = {"kind": kind, "key": key, "declared_at": self.now, "deadline": deadline,
-                   "timeout_ms": timeout_ms, "set_by": self.version, "request": request}
+        pending = {
+            "kind": kind,
+            "key": key,
+            "declared_at": self.now,
+            "deadline": deadline,
+            "timeout_ms": timeout_ms,
+            "set_by": self.version,
+            "request": request,
+        }
         self.set(pending, "pending", effect_id)
 
     def settle(self, effect_id: str) -> bool:

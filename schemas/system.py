@@ -14,8 +14,17 @@ class SystemEvent(Model):
     """system.events v1: something that changed what the pipeline does."""
 
     event_id: Id
-    kind: Literal["pack_loaded", "model_loaded", "rules_loaded", "unsealed", "raw_viewed", "rollout", "checkpoint",
-                  "partition_paused", "partition_resumed"]
+    kind: Literal[
+        "pack_loaded",
+        "model_loaded",
+        "rules_loaded",
+        "unsealed",
+        "raw_viewed",
+        "rollout",
+        "checkpoint",
+        "partition_paused",
+        "partition_resumed",
+    ]
     subject: Id
     by: Id
     at: Millis

@@ -11,6 +11,7 @@ import orjson
 
 from memory.masking import mask
 from memory.sealing import KeyStore, seal
+from schemas.base import readable
 from schemas.events import Body, ChannelEvent, EditBody, MessageBody, RatingBody, RawEvent
 from schemas.partition import place
 from streams.runtime.ports import Fact, Outgoing
@@ -49,9 +50,14 @@ def channel_event_record(event: ChannelEvent, partitions: int, now_ms: int, trac
 def _masked(body: Body) -> Body:
     match body:
         case MessageBody():
-            files = tuple(one.model_copy(update={"text": mask(one.text)[0]}) for one in body.attachments)
-            return body.model_copy(update={"text": mask(body.text)[0], "attachments": files})
+            files = tuple(one.model_copy(update={"text": _shown(one.text)}) for one in body.attachments)
+            return body.model_copy(update={"text": _shown(body.text), "attachments": files})
         case EditBody() | RatingBody():
-            return body.model_copy(update={"text": mask(body.text)[0]})
+            return body.model_copy(update={"text": _shown(body.text)})
         case _:
             return body
+
+
+def _shown(text: str) -> str:
+    """What everybody may read: masked, without NUL; the seal keeps the text as it came (case B17)."""
+    return mask(readable(text))[0]

@@ -116,3 +116,17 @@ def test_the_record_is_keyed_and_placed_by_its_conversation() -> None:
     assert envelope.id == event.event_id
     assert codec.decode(record.topic, record.value or b"", envelope.type) == event
     assert isinstance(event, ChannelEvent)
+
+
+def test_b17_nul_is_hidden_and_kept() -> None:
+    """Case B17: readable text has no NUL, so a phone around one is masked; the seal keeps every character."""
+    keys = MemoryKeyStore()
+    text = "订单\x001001 电话139\x0012345678 订\u200b单"
+    event = intake(raw(body=message(text)), keys)
+
+    assert event.body.kind == "message"
+    assert event.body.text == "订单1001 电话139****5678 订\u200b单"
+    assert event.seal is not None
+    clear = open_seal(keys, event.seal, event.conversation)
+    assert clear is not None
+    assert orjson.loads(clear)["text"] == text
