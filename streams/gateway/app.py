@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from memory.sealing import KeyStore
+from schemas.cloudevents import child
 from schemas.delivery import OutboundMessage, Receipt
 from schemas.people import HumanDecision
 from streams.clock import fresh_id
@@ -88,7 +89,7 @@ class Gateway:
         events = [intake(raw, self._keys) for raw in reading.read_events(data)]
         trace = request.headers.get("traceparent", "")
         facts = [Fact(EVENTS, event.conversation, event.event_id, event) for event in events]
-        await asyncio.gather(*(self._publish("event", fact, trace) for fact in facts))
+        await asyncio.gather(*(self._publish("event", fact, child(trace, fact.id)) for fact in facts))
         if isinstance(data, list):
             return JSONResponse({"event_ids": [event.event_id for event in events]}, 202)
         return JSONResponse({"event_id": events[0].event_id}, 202)

@@ -1,0 +1,93 @@
+"""The board of open requests, from the two topics' records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.base import Model
+from schemas.people import HumanDecision, HumanRequest
+from streams.gateway.board import Board
+from streams.runtime.ports import Fact, Record
+from streams.runtime.wire import fact_record
+from tests.streams.gateway.local import CONVERSATION, NOW, FixedClock, web
+
+
+def record(topic: str, record_id: str, value: Model, conversation: str = CONVERSATION) -> Record:
+    """A record as a reader gets it."""
+    made = fact_record(Fact(topic, conversation, record_id, value), 0, NOW)
+    return Record(topic, 0, 0, NOW, made.key, made.value, made.headers)
+
+
+def request(name: str = "q-1", **changes: Any) -> Record:
+    """A request on human.requests."""
+    values = {"request_id": name, "session_id": "s", "kind": "review", "rule": "planning.review", "reason": "money",
+              "requested_at": NOW, "expires_at": NOW + 600_000, "call_hash": "h", "tool": "create_refund", **changes}
+    return record("human.requests", name, HumanRequest(**values))
+
+
+def decision(kind: Any, name: str | None = "q-1", by: str = "staff-1") -> Record:
+    """A decision on human.decisions."""
+    value = HumanDecision(decision_id=f"d-{kind}", kind=kind, by=by, decided_at=NOW, request_id=name)
+    return record("human.decisions", value.decision_id, value)
+
+
+def shown(*records: Record, later_ms: int = 0) -> list[str]:
+    """What is open after these records."""
+    clock = FixedClock()
+    board = Board(clock)
+    for one in records:
+        board.apply(one)
+    clock.now += later_ms
+    return [one["request_id"] for one in board.open()]
+
+
+def test_a_review_is_open_until_it_is_decided() -> None:
+    """Approval or refusal takes it off the board (R-003-18)."""
+    assert ["q-1"] == shown(request())
+    assert [] == shown(request(), decision("approve"))
+    assert [] == shown(request(), decision("refuse"))
+    assert ["q-1"] == shown(request(), decision("approve", "q-2"))
+
+
+def test_a_decision_read_before_its_request_counts() -> None:
+    """Two topics have no common order: what was decided is never shown as open."""
+    assert [] == shown(decision("approve"), request())
+
+
+def test_an_expired_review_is_not_shown() -> None:
+    """After its expiry nobody is asked any more."""
+    assert ["q-1"] == shown(request(), later_ms=599_999)
+    assert [] == shown(request(), later_ms=600_000)
+
+
+def test_a_handover_stays_until_the_release() -> None:
+    """Taken over, it shows by whom; released, it goes."""
+    asked = request(kind="handover", expires_at=None, call_hash=None, tool=None)
+    board = Board(FixedClock())
+    board.apply(asked)
+    board.apply(decision("takeover", None))
+
+    assert ["staff-1"] == [one["taken_by"] for one in board.open()]
+    assert [] == shown(asked, decision("takeover", None), decision("release", None))
+
+
+def test_requests_come_oldest_first_and_once() -> None:
+    """A record read twice is one request."""
+    assert ["q-0", "q-1"] == shown(request(), request("q-0", requested_at=NOW - 1), request())
+
+
+def test_what_can_not_be_read_is_left_to_the_dead_letters() -> None:
+    """A broken record on the topic does not stop the board."""
+    broken = Record("human.requests", 0, 0, NOW, CONVERSATION.encode(), b"{", request().headers)
+    keyless = Record("human.requests", 0, 1, NOW, b"\xff", b"{}", ())
+
+    assert ["q-1"] == shown(broken, keyless, request())
+
+
+async def test_the_api_shows_what_is_open() -> None:
+    """GET /v1/requests gives conversation, hash and masked arguments: what an approver needs."""
+    async with web() as w:
+        w.gateway.board.apply(request(args={"amount_fen": 5000}))
+        (found,) = (await w.client.get("/v1/requests")).json()["requests"]
+
+        assert (CONVERSATION, "h", {"amount_fen": 5000}) == (found["conversation"], found["call_hash"], found["args"])
