@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/components/schemas/{model}"
 # Readers for people: in the picture they would hide the flow.
 _LOOKERS = frozenset({"replay", "console", "cli"})
+
+_MARKED = re.compile(r"(<!-- flow -->\n).*?(<!-- /flow -->)", re.DOTALL)
 
 HEADERS: dict[str, Any] = {
     "type": "object",
@@ -175,6 +178,11 @@ def flow_diagram() -> str:
             f"    {_node(topic.name)} --> {reader}" for reader in topic.manifest.readers if reader not in _LOOKERS
         ]
     return "\n".join(lines) + "\n"
+
+
+def with_picture(text: str) -> str:
+    """A Markdown text whose part between `<!-- flow -->` and `<!-- /flow -->` is the picture; others as they are."""
+    return _MARKED.sub(lambda found: f"{found[1]}```mermaid\n{flow_diagram()}```\n{found[2]}", text)
 
 
 def _node(topic: str) -> str:

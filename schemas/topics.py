@@ -170,9 +170,9 @@ def _load() -> dict[str, Topic]:
     manifests = [parse_manifest(file.read_text("utf-8"), file.name) for file in files if file.name.endswith(".yaml")]
     topics = {manifest.name: build(manifest) for manifest in manifests}
     shape = topics.pop("dlq").manifest
-    for source in (RAW_TOPIC, *INPUT_TOPICS):
-        topics[f"{source}.dlq"] = build(shape, f"{source}.dlq")
-    return topics
+    sources = (RAW_TOPIC, *INPUT_TOPICS)
+    ordered = {name: topics[name] for name in (*sources, *sorted(topics.keys() - set(sources)))}
+    return ordered | {f"{source}.dlq": build(shape, f"{source}.dlq") for source in sources}
 
 
 TOPICS: Mapping[str, Topic] = _load()
