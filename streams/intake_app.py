@@ -6,6 +6,7 @@ Stateless, in a group of its own: a repeat after a crash has the same event id, 
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 import time
 from base64 import b64encode
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from memory.sealing import KeyStore, seal
+from memory.sealing import KeyStore, open_key_store, seal
 from schemas import cloudevents, codec
 from schemas.errors import BadRecordError
 from schemas.events import RawEvent
@@ -21,7 +22,7 @@ from schemas.system import DeadLetter
 from schemas.topics import RAW_TOPIC
 from streams.clock import SystemClock
 from streams.intake import channel_event_record, intake
-from streams.metrics import MetricsPort
+from streams.metrics import Metrics, MetricsPort
 from streams.runtime.client import consumer_config, headers_of, producer_config, serve, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Clock, Fact, Outgoing
@@ -103,7 +104,6 @@ class IntakeApp:
             self._send(self._outgoing(record))
         self._flush()
         crash("intake_app.sent")
-        crash("intake_app.before_commit")
         try:
             self._consumer.commit(offsets=_next(good), asynchronous=False)
         except KafkaException as error:  # the partition moved on: its next reader does these again, with the same ids
@@ -156,3 +156,20 @@ def _next(records: Iterable[Message]) -> list[TopicPartition]:
     """For each partition the offset behind its last record."""
     ends = {record.partition() or 0: (record.offset() or 0) + 1 for record in records}
     return [TopicPartition(RAW_TOPIC, partition, offset) for partition, offset in ends.items()]
+
+
+def run_intake(settings: Settings) -> int:
+    """`interlock intake`: until SIGTERM or Ctrl-C; the exit status."""
+    metrics = Metrics()
+    keys = open_key_store(settings.data_dir, settings.master_key_file)
+    app = IntakeApp(settings, keys, metrics)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: app.stop())
+    try:
+        app.run()
+    except (IntakeStoppedError, KafkaException) as error:
+        log.critical("intake ends: %s", error)
+        return 1
+    finally:
+        keys.close()
+    return 0

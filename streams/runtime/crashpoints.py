@@ -19,7 +19,7 @@ POINTS = (
     "effect.tool.before", "effect.tool.after", "effect.send.before", "effect.send.after", "timer.before",
     "group.before", "group.after",
     "revoke.before", "revoke.after",
-    "intake_app.sent", "intake_app.before_commit",
+    "intake_app.sent",
 )  # fmt: skip
 
 
