@@ -60,7 +60,7 @@ def _go_on(desk: Desk, state: FlowDict, result: ToolResult) -> None:
                          state["slots"].get("amount_fen") or 0)  # fmt: skip
         state["slots"] = {**state["slots"], **found}
         desk.draft.reason("planning.fallback", "estimate computed; the outcome stays unknown", state["plan_id"])
-    if outcome.event != "ok":
+    if result.status != "success":
         _remember_failure(desk, state, result)
     desk.draft.reason("planning.result", f"{result.tool}: {result.status}, so {outcome.event}", result.result_id)
     code = outcome.code if node.fallback_of is None else ""

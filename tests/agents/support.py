@@ -40,7 +40,8 @@ def _sealer(_conversation: str, plaintext: bytes, _context: bytes) -> Seal:
 class Chat:
     """One conversation: `say` what the customer says, answer calls with `result`, and look at what came out."""
 
-    def __init__(self, config: Config | None = None, pack: Pack = PACK, sender: str = SENDER) -> None:
+    def __init__(self, config: Config | None = None, pack: Pack = PACK, sender: str = SENDER, *,
+                 only_tools: bool = False) -> None:
         self.key = conversation_id("shop", "web", sender)
         self.state: dict[str, Any] = empty(self.key)
         self.now = T0
@@ -54,6 +55,8 @@ class Chat:
             (PLANNING_INPUTS, planning_step(pack, config)),
             (TOOLS_INPUTS, tools_step(pack.tools)),
         )
+        if only_tools:
+            self._rows = self._rows[2:]
 
     def feed(self, topic: str, value: Model, record_id: str | None = None) -> list[tuple[str, Model]]:
         """One record: every step of its topic in one draft, the diff applied, its before and after asserted."""
@@ -90,7 +93,7 @@ class Chat:
         })  # fmt: skip
         for (path, _, after) in decision.changes:
             assert look(self.state, path, MISSING) == after
-        ConversationState.model_validateorjson.dumps(orjson.dumps({**self.state, "runtime": {}}))
+        ConversationState.model_validate_json(orjson.dumps({**self.state, "runtime": {}}))
 
     def say(self, text: str, message_id: str | None = None, *, edit: bool = False) -> list[str]:
         """The customer writes; the texts that are sent to them at once."""
@@ -123,7 +126,8 @@ class Chat:
     @property
     def pending(self) -> list[ToolCall]:
         """Calls that are declared as effects and have no outcome."""
-        return [ToolCall.model_validateorjson.dumps(orjson.dumps(one["request"])) for one in self.state["pending"].values()]
+        requests = [one["request"] for one in self.state["pending"].values()]
+        return [ToolCall.model_validate_json(orjson.dumps(one)) for one in requests]
 
     def result(self, data: Mapping[str, Any] | None = None, status: str = "success", code: str | None = None,
                call: ToolCall | None = None, result_id: str | None = None) -> list[str]:
@@ -131,7 +135,8 @@ class Chat:
         one = call or self.pending[-1]
         self.turn = []
         self.feed("tools.results", ToolResult(
-            result_id=result_id or f"{one.call_id}:r", call_id=one.call_id, tool=one.tool, status=status,  # type: ignore[arg-type]
+            result_id=result_id or f"{one.call_id}:r", call_id=one.call_id, tool=one.tool,
+            status=status,  # type: ignore[arg-type]
             data=dict(data or {}), error=ToolError(code=code, message=code) if code else None, finished_at=self.now,
         ))  # fmt: skip
         return self.said()
