@@ -67,6 +67,7 @@ class HttpCustomer:
         self._last_id = ""
         self._seen: set[str] = set()
         self._reading: asyncio.Task[None] | None = None
+        self._reports: set[asyncio.Task[None]] = set()
 
     async def send(self, event_id: str, body: Body) -> None:
         """See Customer."""
@@ -79,12 +80,13 @@ class HttpCustomer:
             self._reading = asyncio.create_task(self._read(), name=f"stream {self._scenario.name}")
 
     async def close(self) -> None:
-        """See Customer."""
+        """See Customer. What was shown is still reported."""
         if self._reading is not None:
             self._reading.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reading
+            await asyncio.wait([self._reading])
             self._reading = None
+        if self._reports:
+            await asyncio.gather(*self._reports)
 
     async def wait(self, ms: int) -> None:
         """See Customer."""
@@ -136,14 +138,18 @@ class HttpCustomer:
             async with self._news:
                 self._unheard.append(message)
                 self._news.notify_all()
+        report = asyncio.create_task(self._report(message))
+        self._reports.add(report)
+        report.add_done_callback(self._reports.discard)
+
+    async def _report(self, message: OutboundMessage) -> None:
+        name, url = message.message_id, f"{self._ends.settings.gateway_url}/v1/receipts"
         for state in REPORTED[self._scenario.receipts]:
-            name = message.message_id
-            receipt = {"receipt_id": f"{name}:{message.attempt}:{state}", "message_id": name,
-                       "state": state, "occurred_at": self._ends.clock.now_ms(), "source": "client"}  # fmt: skip
-            await self._ends.post(
-                f"{self._ends.settings.gateway_url}/v1/receipts",
-                {"conversation": self._scenario.conversation, **_json(Receipt.model_validate(receipt))},
-            )
+            receipt = Receipt(
+                receipt_id=f"{name}:{message.attempt}:{state}", message_id=name, state=state,
+                occurred_at=self._ends.clock.now_ms(), source="client",
+            )  # fmt: skip
+            await self._ends.post(url, {"conversation": self._scenario.conversation, **_json(receipt)})
 
 
 async def decide(ends: Ends, conversation: str, fields: dict[str, Any]) -> None:

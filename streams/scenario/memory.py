@@ -119,9 +119,9 @@ class MemoryCustomer:
     async def _report(self, message: OutboundMessage) -> None:
         for state in REPORTED[self._scenario.receipts]:
             await asyncio.sleep(CLIENT_MS / 1000)
-            receipt = Receipt.model_validate(
-                {"receipt_id": f"{message.message_id}:{message.attempt}:{state}", "message_id": message.message_id,
-                 "state": state, "occurred_at": self._world.clock.now_ms(), "source": "client"}
+            receipt = Receipt(
+                receipt_id=f"{message.message_id}:{message.attempt}:{state}", message_id=message.message_id,
+                state=state, occurred_at=self._world.clock.now_ms(), source="client",
             )  # fmt: skip
             await self._world.publish("delivery.receipts", self._scenario.conversation, receipt, receipt.receipt_id)
 
