@@ -15,7 +15,9 @@ from agents.understanding.lexicon import FLAGS
 
 _CLAUSE_END = re.compile(r"[,;。!?\n、]+|(?<![.A-Z])\.(?=\s|$)", re.ASCII)
 _CONNECTIVE = re.compile(
-    r"(?=[再顺另还然同并此atpb])(?:再|顺便|另外|还有|还想|还要|然后|同时|并且|此外|\b(?:and|also|then|plus|but|by the way|btw)\b)+\s*", FLAGS
+    r"(?=[再顺另还然同并此atpb])"  # a first look that costs little
+    r"(?:再|顺便|另外|还有|还想|还要|然后|同时|并且|此外|\b(?:and|also|then|plus|but|by the way|btw)\b)+\s*",
+    FLAGS,
 )
 
 

@@ -16,7 +16,7 @@ def number(text: str) -> Decimal:
     """
     if text[:1].isdigit() and text.isascii():
         return Decimal(text)
-    if text[:1].isascii():
+    if text[:1].isdigit() and text[:1].isascii():
         return Decimal(text[:-1]) * _scale(text[-1])
     high, separator, low = text.partition("万")
     if not separator:

@@ -22,10 +22,14 @@ _LONG = re.compile(_LEFT + r"(?P<id>(?=[A-Za-z0-9]*[0-9]{4})[A-Za-z0-9]{10,20})"
 _GROUPED = re.compile(r"(?<![0-9\-])(?P<id>[0-9]{4}(?:[ \-][0-9]{4}){2,4})(?![0-9\-])")
 _COUNTED = r"元|块|圆|年|月|日|号|号?[楼栋室弄]|点|分|件|个|天|次|米|克|路|街|%|\byuan\b|\brmb\b|\bdollars?\b"
 _BARE = re.compile(  # a number beside quotes, signs or a unit is no order
-    r"(?<![A-Za-z0-9_.*¥$€£+\-/:\"'=])(?P<id>[0-9]{4,9})" + rf"(?![A-Za-z0-9_*\"'/:]|[.\-][0-9]| ?(?:{_COUNTED}))", FLAGS
+    r"(?<![A-Za-z0-9_.*¥$€£+\-/:\"'=])(?P<id>[0-9]{4,9})"
+    rf"(?![A-Za-z0-9_*\"'/:]|[.\-][0-9]| ?(?:{_COUNTED}))",
+    FLAGS,
 )
 _SKU = re.compile(
-    r"\b(?:sku|item(?: ?id)?|商品(?:编?号|id)|货号)[\s:#=是]*(?P<id>[A-Za-z0-9][A-Za-z0-9_\-]{2,40})", FLAGS
+    r"(?<![A-Za-z0-9\-])(?P<own>SKU-[A-Za-z0-9\-]{2,40})"
+    r"|(?:\b(?:sku|item(?: ?id)?)|商品(?:编?号|id)|货号)[\s:#=是]*(?P<id>[A-Za-z0-9][A-Za-z0-9_\-]{2,40})",
+    FLAGS,
 )
 _STREET = re.compile(r"\s+[A-Z][a-z]+\s+(?:road|street|st|avenue|ave|lane|rd|drive|way)\b", FLAGS)
 _WHOLE = re.compile(r"[\s#]*(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})[\s.!。]*", FLAGS)
@@ -51,8 +55,9 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
 def skus(text: str) -> Iterator[Hit]:
     """Item numbers that are named as such."""
     for match in _SKU.finditer(text):
-        if any(char.isdigit() for char in match["id"]):
-            yield "sku_id", match["id"], *match.span("id")
+        group = "own" if match["own"] else "id"
+        if any(char.isdigit() for char in match[group]):
+            yield "sku_id", match[group], *match.span(group)
 
 
 def only_a_number(text: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from agents.understanding.lexicon import FLAGS
 from agents.understanding.money import Hit
 
+_LONGEST = 300  # characters of an answer that may still be an address
 _NEXT = (  # words that do not belong to an address any more
     r"收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗|thanks?|thank you|please|phone|tel\b"
     r"|and (?:also|then|please|where|when|what|how|can|could|track|check|refund|tell|i)\b"
@@ -37,7 +38,8 @@ _LIKELY = re.compile(
 )
 _ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9]{0,20}$", FLAGS)
 _LEAD = re.compile(
-    r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+", FLAGS
+    r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+",
+    FLAGS,
 )
 _TAIL = re.compile(r"(?:吧|了|哦|啊|谢谢|可以吗|[,\s.])+$")
 
@@ -50,7 +52,7 @@ def addresses(text: str, *, expected: bool = False) -> Iterator[Hit]:
             if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
                 yield hit
                 return
-    if expected:
+    if expected and len(text) <= _LONGEST:
         hit = _trimmed(text, 0)
         if hit and len(hit[1]) >= 4 and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
             yield hit

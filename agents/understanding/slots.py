@@ -30,9 +30,7 @@ _PHONE_CUE = re.compile(
     FLAGS,
 )
 _REASON_CHARS = 200
-_CHOICE = re.compile(
-    r"\s*(?:选|我选|第)?\s*(?:option |number |no\.? ?)?(?P<number>[1-9])\s*(?:个|项|号|吧|\.|\)|、)*\s*", FLAGS
-)
+_CHOICE = re.compile(r"(?:我?选|第)? ?(?:option |number |no\.? ?)?(?P<number>[1-9]) ?(?:个|项|号|吧|\.|\)|、)*", FLAGS)
 
 
 def sensitive(text: str) -> list[Hit]:
@@ -57,9 +55,9 @@ def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> l
     hits += [hit for hit in times if _free(hit, closed)][:1]
     dated = [hit[2:] for hit in times if "-" in hit[1] or "/" in hit[1]]
     hits += orders(text, closed + dated)
-    hits += _things(view, words)
+    hits += [hit for hit in _things(view, words) if _free(hit, closed)]
     hits += _reasons(view, words)
-    choice = _CHOICE.fullmatch(text)
+    choice = _CHOICE.fullmatch(text, len(text) - len(text.lstrip()), len(text.rstrip()))
     if choice and context.expects != "amount":
         hits.append(("choice", choice["number"], *choice.span("number")))
     return sorted(hits, key=lambda hit: hit[2])
