@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def replay(
     session: Annotated[str, typer.Argument(help="A session id, or a conversation: shop/channel/sender.")],
+    internals: Annotated[bool, typer.Option(help="Under each decision, its reasons and what it changed.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print a session step by step: message, intent and evidence, plan, call, result, reply, receipts, health.
@@ -29,7 +30,7 @@ def replay(
         for step in chain:
             line(as_object(step))
     else:
-        typer.echo("\n".join(text_lines(session, chain)))
+        typer.echo("\n".join(text_lines(session, chain, internals=internals)))
 
 
 def chain_of(opened: LogSource, name: str) -> list[Step]:
@@ -54,14 +55,18 @@ def as_object(step: Step) -> dict[str, Any]:
     return {**asdict(step), "words": describe(step)}
 
 
-def text_lines(name: str, chain: Sequence[Step]) -> list[str]:
-    """One line a step: time, place, words."""
+def text_lines(name: str, chain: Sequence[Step], *, internals: bool = False) -> list[str]:
+    """One line a step: time, place, words; with internals the reasons and changes of each decision below it."""
     from streams.replay.chain import coordinates
-    from streams.replay.words import describe, when
+    from streams.replay.words import describe, inside, when
 
     width = max(len(coordinates(step)) for step in chain)
-    head = f"{name}: {len(chain)} steps, conversation {chain[0].key}, times in UTC"
-    return [head, *(f"{when(step.time)}  {coordinates(step):<{width}}  {describe(step)}" for step in chain)]
+    lines = [f"{name}: {len(chain)} steps, conversation {chain[0].key}, times in UTC"]
+    for step in chain:
+        lines.append(f"{when(step.time)}  {coordinates(step):<{width}}  {describe(step)}")
+        if internals:
+            lines.extend(f"{'':<25}{'':<{width}}  {words}" for words in inside(step))
+    return lines
 
 
 def register(app: typer.Typer) -> None:

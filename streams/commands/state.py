@@ -86,18 +86,14 @@ def _change(one: Difference) -> dict[str, Any]:
 
 
 def _text(found: dict[str, Any]) -> list[str]:
-    from memory.bus import readable
-    from streams.replay.words import clip, compact, when
+    from streams.replay.words import changed, clip, when
 
     lines = [f"{found['conversation']}: version {found['from']} to {found['to']}"]
     for one in found["decisions"]:
         why = "; ".join(f"{reason['rule']} {clip(reason['text'])}".strip() for reason in one["reasons"])
         place = f"state.diffs {one['partition']}:{one['offset']}"
         lines.append(f"version {one['version']}  {when(one['time'])}  {place}  because of {one['cause']}: {why}")
-    for change in found["changes"]:
-        before = compact(change["before"]) if "before" in change else "nothing"
-        after = compact(change["after"]) if "after" in change else "nothing"
-        lines.append(f"  {readable(change['path'])}: {before} → {after}")
+    lines.extend(f"  {changed(change)}" for change in found["changes"])
     return lines if found["changes"] else [*lines, "  no value differs"]
 
 

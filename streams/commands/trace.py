@@ -37,7 +37,7 @@ def text_lines(found: Trace, *, again: bool = False) -> list[str]:
     """A trace in words."""
     from streams.replay.chain import coordinates
     from streams.replay.trace import rules_of
-    from streams.replay.words import describe, when
+    from streams.replay.words import clip, describe, when
 
     event = found.event
     lines = [
@@ -55,7 +55,7 @@ def text_lines(found: Trace, *, again: bool = False) -> list[str]:
         )
     for answer in found.answers:
         assumed = ", assumed" if answer.assumed else ""
-        lines.append(f"answered by {answer.message_id}, {answer.state}{assumed}: “{answer.text}”")
+        lines.append(f"answered by {answer.message_id}, {answer.state}{assumed}: “{clip(answer.text)}”")
     told = (step for step in found.chain if step.topic in _TOLD)
     lines.extend(f"  {coordinates(step)}  {describe(step)}" for step in told)
     if found.outcome == "handled" and not found.answers:

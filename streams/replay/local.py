@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from schemas.topics import TOPICS
 from streams.reader import Place
 from streams.runtime.ports import Record
 
@@ -19,7 +20,7 @@ class LocalSource:
 
     def partitions(self, topic: str) -> int:
         """See LogSource."""
-        return self._count if any(name == topic for name, _ in self._parts) else 0
+        return self._count if topic in TOPICS else 0
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """See LogSource."""

@@ -123,7 +123,7 @@ def _backwards(history: History, wanted: int) -> dict[str, Any] | None:
 
 def readable_versions(history: History) -> list[tuple[int, int]]:
     """Ranges of versions that can be rebuilt, both ends included."""
-    good = {*history.states, *_reached(history)}
+    good = {*history.states, *_reached(history), *([0] if 1 in history.diffs else [])}
     ranges: list[tuple[int, int]] = []
     for version in sorted(good):
         if ranges and ranges[-1][1] == version - 1:

@@ -8,7 +8,9 @@ from typing import Any
 
 import orjson
 
+from memory.bus import readable
 from streams.replay.chain import Step
+from streams.runtime.wire import DIFFS
 
 Value = Mapping[str, Any]
 SHORT = 160  # characters of a text that are shown
@@ -41,6 +43,23 @@ def describe(step: Step) -> str:
     except (KeyError, TypeError, AttributeError):  # it came in before anyone checked it
         text = compact(step.value)
     return text if step.repeat_of is None else f"(again: offset {step.repeat_of}) {text}"
+
+
+def inside(step: Step) -> list[str]:
+    """What a decision holds: each reason in full, and each changed value with before and after (R-003-30)."""
+    if step.topic != DIFFS or step.value is None:
+        return []
+    reasons = [
+        _join([f"because {one['rule']}", one["text"], ", ".join(one["evidence"])]) for one in step.value["reasons"]
+    ]
+    return reasons + [changed(one) for one in step.value["changes"]]
+
+
+def changed(change: Value) -> str:
+    """A changed value: where, before and after."""
+    before = compact(change["before"]) if "before" in change else "nothing"
+    after = compact(change["after"]) if "after" in change else "nothing"
+    return f"{readable(change['path'])}: {before} → {after}"
 
 
 def _join(parts: Iterable[str]) -> str:
