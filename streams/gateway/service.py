@@ -7,8 +7,8 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
@@ -19,7 +19,7 @@ from streams.gateway.board import TOPICS
 from streams.gateway.outbox import Outbox
 from streams.intake import TOPIC as EVENTS
 from streams.java import BrokerError
-from streams.runtime.client import common, consumer_config
+from streams.runtime.client import common, consumer_config, headers_of
 from streams.runtime.ports import Record
 from streams.runtime.sender import KafkaSender
 from streams.serving import serve
@@ -28,6 +28,7 @@ from streams.settings import Settings
 LOOK_BACK_DAYS = 7  # an older request that nobody answered is in the log, not on the board
 FLUSH_SECONDS = 5.0
 METADATA_SECONDS = 15.0
+APPEAR_SECONDS = 3.0  # a topic that was just made is not known to the broker's readers at once
 
 log = logging.getLogger(__name__)
 
@@ -70,22 +71,25 @@ class TopicReader:
 
 
 def _record(message: Message) -> Record:
-    headers: Any = message.headers() or ()  # typed as a dictionary or a list; it is a list
     return Record(message.topic() or "", message.partition() or 0, message.offset() or 0, message.timestamp()[1],
-                  message.key(), message.value(), tuple(headers))  # fmt: skip
+                  message.key(), message.value(), headers_of(message))  # fmt: skip
 
 
 def _partitions(client: Consumer, topic: str) -> int:
-    """How many partitions a topic has. Raises BrokerError when it is not there."""
-    try:
-        found = client.list_topics(topic, timeout=METADATA_SECONDS).topics[topic]
-    except KafkaException as error:
-        message = f"the broker does not answer: {error.args[0].str()}"
-        raise BrokerError(message) from error
-    if found.error is not None or not found.partitions:
-        message = f"there is no topic {topic}: run `interlock topics apply`"
-        raise BrokerError(message)
-    return len(found.partitions)
+    """How many partitions a topic has. Raises BrokerError when it is not there, also not a moment later."""
+    until = time.monotonic() + APPEAR_SECONDS
+    while True:
+        try:
+            found = client.list_topics(topic, timeout=METADATA_SECONDS).topics[topic]
+        except KafkaException as error:
+            message = f"the broker does not answer: {error.args[0].str()}"
+            raise BrokerError(message) from error
+        if found.error is None and found.partitions:
+            return len(found.partitions)
+        if time.monotonic() > until:
+            message = f"there is no topic {topic}: run `interlock topics apply`"
+            raise BrokerError(message)
+        time.sleep(0.1)
 
 
 def check_partitions(settings: Settings) -> None:
