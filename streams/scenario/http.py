@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import orjson
@@ -17,7 +17,7 @@ from schemas.errors import InterlockError
 from schemas.events import Body, RawEvent
 from schemas.people import HumanDecision
 from streams.clock import SystemClock, fresh_id
-from streams.scenario.expect import Observation, differences
+from streams.scenario.expect import Observation, Row, differences
 from streams.scenario.format import Fault, Scenario
 from streams.scenario.player import Played, play
 from streams.scenario.reports import BY, REPORTED
@@ -30,6 +30,18 @@ LOOK_S = 0.2
 RECONNECT_S = 0.3
 
 
+class Tail(Protocol):
+    """What the pipeline wrote about a conversation so far."""
+
+    def of(self, conversation: str) -> dict[str, list[Row]]:
+        """Its records by topic."""
+        ...
+
+    def count(self, conversation: str) -> int:
+        """How many; unchanged means quiet."""
+        ...
+
+
 class WorldError(InterlockError):
     """The gateway or the shop did not take what a scenario sent: method, path, status and answer."""
 
@@ -40,7 +52,7 @@ class Ends:
 
     settings: Settings
     client: httpx.AsyncClient
-    tail: TopicTail
+    tail: Tail
     clock: SystemClock = field(default_factory=SystemClock)
 
     async def post(self, url: str, body: Any) -> Any:
