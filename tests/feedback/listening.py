@@ -9,8 +9,8 @@ from schemas.events import ChannelEvent, HeartbeatBody, MessageBody, PresenceBod
 from schemas.feedback import Health, Signal
 from schemas.messages import Evidence, MessageRef, NormalizedMessage, TargetItem
 from streams.processors import delivery, feedback
-from streams.settings import Settings
 from tests.streams.conversation import T0, Conversation
+from tests.streams.runtime.support import settings
 
 WINDOW = 300_000
 GRACE = 10_000
@@ -20,8 +20,8 @@ Kind = Literal["reply", "follow_up", "resend", "notice", "staff"]
 class Talk(Conversation):
     """A conversation that is listened to; planning's and perception's parts are set by the test."""
 
-    def __init__(self, settings: Settings | None = None, conversation: str = "shop-1/web/li") -> None:
-        chosen = settings or Settings()
+    def __init__(self, conversation: str = "shop-1/web/li", **changed: Any) -> None:
+        chosen = settings(**changed)
         super().__init__(delivery.row(chosen), feedback.row(chosen), conversation=conversation)
         self._events = 0
 

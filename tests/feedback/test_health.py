@@ -9,7 +9,6 @@ import pytest
 
 from feedback.health import KEPT_MAX, LATENCY_POINTS, POINTS, RATING_POINTS, add, fresh, parts, score
 from schemas.feedback import SignalKind
-from streams.settings import Settings
 from tests.feedback.listening import GRACE, WINDOW, Talk
 from tests.streams.conversation import T0
 
@@ -148,7 +147,7 @@ class TestWindows:
 
     def test_windows_shorten_by_setting(self) -> None:
         """The window's length is a setting; kept windows stay few however short it is."""
-        talk = Talk(Settings(window_ms=10_000, window_grace_ms=1_000))
+        talk = Talk(window_ms=10_000, window_grace_ms=1_000)
         for at in range(0, 400_000, 10_000):
             talk.later(at)
             talk.rates(5, at)
@@ -158,7 +157,7 @@ class TestWindows:
 
     def test_a_forgotten_window_is_not_scored_again(self) -> None:
         """An event for a window that is closed and gone is told in a reason, not scored as new (R-002-40)."""
-        talk = Talk(Settings(window_ms=10_000, window_grace_ms=1_000))
+        talk = Talk(window_ms=10_000, window_grace_ms=1_000)
         for at in range(0, 400_000, 10_000):
             talk.later(at)
             talk.rates(5, at)

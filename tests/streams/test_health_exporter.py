@@ -16,7 +16,7 @@ from schemas.topics import TOPICS
 from streams.clock import SystemClock, fresh_id
 from streams.health_exporter import STALE_MS, TOPIC, HealthExporter, HealthScores
 from streams.metrics import RecordedMetrics
-from streams.settings import Settings
+from tests.streams.runtime.support import settings
 
 T0 = 1_767_578_400_000
 WINDOW = 300_000
@@ -52,7 +52,7 @@ def test_sessions_under_60_are_counted() -> None:
 
 def test_the_latest_revision_counts() -> None:
     """A revision replaces the score in the gauges, and one that comes late or twice does not."""
-    metrics = _seen(_health(80), _health(40, revision=1), _health(90, revision=2), _health(40, revision=1), _health(80))
+    metrics = _seen(_health(80), _health(40, revision=1), _health(90, revision=2), _health(80), _health(40, revision=1))
     assert (1, 0) == _gauges(metrics)
     assert 3 == metrics.value("interlock_health_revisions_total", "shop-1", "web")
 
@@ -87,8 +87,9 @@ def test_history_is_not_today() -> None:
 
 
 def _publish(broker: str, values: list[bytes]) -> None:
-    created = AdminClient({"bootstrap.servers": broker}).create_topics([NewTopic(TOPIC, 2, 1)])
-    if (error := created[TOPIC].exception()) is not None and "exists" not in str(error).lower():
+    admin = AdminClient({"bootstrap.servers": broker})  # kept: its answer is lost with it
+    created = admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC]
+    if (error := created.exception(30)) is not None and "exists" not in str(error).lower():
         raise error
     producer = Producer({"bootstrap.servers": broker})
     for number, value in enumerate(values):
@@ -105,9 +106,9 @@ def test_scores_come_from_kafka(broker: str) -> None:
     start = now - now % WINDOW - WINDOW
     _publish(broker, [codec.encode(_health(42, "a", start=start, shop=shop)), b"{",
                       codec.encode(_health(91, "b", start=start, shop=shop))])  # fmt: skip
-    settings = Settings(bootstrap_servers=broker, group=fresh_id("g"), data_dir=Settings().data_dir)
+    chosen = settings(bootstrap_servers=broker, group=fresh_id("g"))
     stop = threading.Event()
-    thread = threading.Thread(target=HealthExporter(settings, metrics, SystemClock()).run, args=(stop,))
+    thread = threading.Thread(target=HealthExporter(chosen, metrics, SystemClock()).run, args=(stop,))
     thread.start()
     try:
         for _ in range(300):

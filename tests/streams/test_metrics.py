@@ -156,6 +156,11 @@ class TestApps:
 
 @pytest.mark.parametrize("make", [Metrics, RecordedMetrics])
 class TestPort:
+    def test_a_misspelt_name_is_refused(self, make: type[Metrics]) -> None:
+        """An unknown name is an error of mypy (else the ignore below is one), and of the program."""
+        with pytest.raises(KeyError, match="interlock_decision_total"):
+            make().count("interlock_decision_total", topic="plans")  # type: ignore[arg-type]
+
     def test_wrong_labels_are_refused(self, make: type[Metrics]) -> None:
         """A missing or foreign label names the metric and its labels."""
         with pytest.raises(ValueError, match=r"interlock_decisions_total is a counter with labels \('topic',\)"):

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from schemas.delivery import Choice, DeliveryStatus, OutboundMessage, Receipt
 from schemas.events import ChannelEvent, HeartbeatBody, MessageBody, PresenceBody
 from streams.processors import delivery
-from streams.settings import Settings
 from tests.streams.conversation import T0, Conversation
+from tests.streams.runtime.support import settings
 
 Reported = Literal["queued", "sent", "delivered", "displayed", "read", "failed"]
 Source = Literal["sender", "vendor", "client"]
@@ -18,7 +18,7 @@ class Chat(Conversation):
     """A conversation with delivery at work; times are milliseconds after T0."""
 
     def __init__(self) -> None:
-        super().__init__(delivery.row(Settings()))
+        super().__init__(delivery.row(settings()))
         self._receipts = 0
 
     def reply(self, message_id: str = "m-1", at: int = 0, **fields: Any) -> OutboundMessage:
