@@ -223,7 +223,7 @@ def _guards(flow: Flow, tools: Tools, edges: graph.Edges) -> Problems:
     problems: Problems = []
     guards = [name for name, node in flow.nodes.items() if node.never_skipped]
     for name, node in flow.nodes.items():
-        if node.tool not in tools or tools[node.tool].risk == "query":
+        if node.tool is None or node.tool not in tools or tools[node.tool].risk == "query":
             continue
         confirms = [one for one in guards if flow.nodes[one].kind == "confirm"]
         if not confirms:

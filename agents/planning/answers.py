@@ -52,9 +52,9 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
 def fits(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
     """The message answers what the flow asks, or brings it something new, whatever its confidence."""
     node, flow, given = desk.node_of(state), desk.flow_of(state), wishes.primary(message)
-    if message.intent in flow.intents or message.intent == "inform":
-        if any(name in flow.slots and state["slots"].get(name) != value for name, value in given.items()):
-            return True
+    new = any(name in flow.slots and state["slots"].get(name) != value for name, value in given.items())
+    if new and (message.intent in flow.intents or message.intent == "inform"):
+        return True
     if state["waiting_for"] != "customer":
         return False
     return node.slot in given or (node.slot in _FREE and _free(message) is not None)
