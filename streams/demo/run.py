@@ -20,7 +20,8 @@ from streams.scenario.format import Scenario, load_folder
 from streams.scenario.http import connected
 from streams.scenario.player import Played, play
 from streams.settings import Settings
-from streams.topics import apply_topics
+from streams.topics import PARTITIONS as PARTITIONS_SETTING
+from streams.topics import TopicsError, apply_topics
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 READY_S = 60.0
@@ -53,14 +54,21 @@ def environment(settings: Settings) -> dict[str, str]:
 def broker(base: Settings, settings: Settings, console: Console) -> Iterator[Settings]:
     """The given cluster, or one that is started for this run and stopped after it."""
     if base.bootstrap_servers:
-        apply_topics(base.bootstrap_servers, settings)
+        _prepare(base.bootstrap_servers, settings)
         yield settings
         return
     console.print("Starting Kafka (the first start downloads it) ...")
     with EmbeddedKafka(settings.data_dir) as own:
         started = settings.model_copy(update={"bootstrap_servers": own.bootstrap, "partitions": PARTITIONS})
-        apply_topics(own.bootstrap, started)
+        _prepare(own.bootstrap, started)
         yield started
+
+
+def _prepare(bootstrap: str, settings: Settings) -> None:
+    """All topics are there. Raises TopicsError when one has another number of partitions than the settings say."""
+    wrong = [one for one in apply_topics(bootstrap, settings).differences if one.setting == PARTITIONS_SETTING]
+    if wrong:
+        raise TopicsError(str(wrong[0]))
 
 
 async def _until_ready(client: httpx.AsyncClient, children: Children, urls: Sequence[str]) -> None:
