@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import httpx
+from httpx_aiohttp import HttpxAiohttpClient
 
 from agents.planning.pack import load_pack
 from memory.sealing import KeyStore, open_key_store, open_seal
@@ -18,6 +19,8 @@ from streams.processors import delivery, feedback, perception, planning, session
 from streams.runtime.ports import Clock, EffectHandler
 from streams.runtime.table import Row
 from streams.settings import Settings
+
+CALLS = 1_000  # calls and sends at the same time: a slow tool must not use up the connections of the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ def tool_handler(settings: Settings, client: httpx.AsyncClient, keys: KeyStore, 
 async def wire(settings: Settings) -> AsyncIterator[Table]:
     """The whole table over HTTP and the key file, closed at the end. Raises OSError when the keys can't be read."""
     clock, keys = SystemClock(), open_key_store(settings.data_dir, settings.master_key_file)
-    async with httpx.AsyncClient() as client:
+    limits = httpx.Limits(max_connections=CALLS, max_keepalive_connections=CALLS)
+    async with HttpxAiohttpClient(limits=limits) as client:
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),
             "send": SendHandler(client, settings.gateway_url, clock),
