@@ -188,3 +188,29 @@ def test_the_jars_come_whole(broker: str) -> None:
     assert broker
     names = {path.name.rsplit("-", 1)[0] for path in kafka_jars()}
     assert {"kafka_2.13", "kafka-clients", "log4j-slf4j-impl"} <= names
+
+
+def _command(folder: Path, name: str, bootstrap: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "INTERLOCK_DATA_DIR": str(folder), "INTERLOCK_BOOTSTRAP_SERVERS": bootstrap}
+    return subprocess.run([sys.executable, "-m", "streams.cli", name], env=environment, capture_output=True, text=True,
+                          check=False, timeout=110)  # fmt: skip
+
+
+@pytest.mark.kafka
+def test_up_reuses_and_down_stops_one_left_behind(own: EmbeddedKafka, tmp_path: Path) -> None:
+    """A second `up` says where the first runs and ends; `down` stops a broker whose starter is gone."""
+    address = own.start()
+    again = _command(tmp_path, "up")
+    assert (0, True) == (again.returncode, f"already runs at {address}" in again.stdout)
+    assert "stopped" in _command(tmp_path, "down").stdout
+    assert not own.running()
+    assert "No broker was running" in _command(tmp_path, "down").stdout
+
+
+@pytest.mark.kafka
+def test_up_starts_nothing_beside_a_given_cluster(broker: str, tmp_path: Path) -> None:
+    """With INTERLOCK_BOOTSTRAP_SERVERS set that cluster is used: topics are made there, no broker is started."""
+    done = _command(tmp_path, "up", broker)
+
+    assert (0, True) == (done.returncode, "nothing to start" in done.stdout)
+    assert not (tmp_path / "kafka").exists()
