@@ -23,22 +23,12 @@ reviews = typer.Typer(help="What waits for a person, and the person's word.", no
 @reviews.command("list")
 def list_() -> None:
     """Show the open requests, oldest first."""
-    from datetime import UTC, datetime
-
-    from rich.console import Console
-    from rich.table import Table
-
     with _client() as client:
         waiting = _open(client)
     if not waiting:
         typer.echo("Nothing waits for a person.")
-        return
-    table = Table("request", "kind", "conversation", "since", "what", "why", "taken by")
     for one in waiting:
-        since = datetime.fromtimestamp(one["requested_at"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        what = " ".join([one["tool"] or "", *(f"{name}={value}" for name, value in one["args"].items())]).strip()
-        table.add_row(one["request_id"], one["kind"], one["conversation"], since, what, one["reason"], one["taken_by"])
-    Console().print(table)
+        typer.echo("\n".join(_lines(one)))
 
 
 @reviews.command()
@@ -87,6 +77,20 @@ def _say(kind: str, conversation: str, by: str, **more: str) -> None:
         if request is not None:
             conversation, more = request["conversation"], {**more, "request_id": request["request_id"]}
         _post(client, {"kind": kind, "conversation": conversation, "by": _who(by), **more})
+
+
+def _lines(one: dict[str, Any]) -> list[str]:
+    """A request, its ids whole so that they can be copied."""
+    from datetime import UTC, datetime
+
+    since = datetime.fromtimestamp(one["requested_at"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    what = " ".join([one["tool"] or "", *(f"{name}={value}" for name, value in one["args"].items())]).strip()
+    found = [f"{one['request_id']}  {one['kind']}  {one['conversation']}  since {since}", f"  why: {one['reason']}"]
+    if what:
+        found.append(f"  what: {what}")
+    if one["taken_by"]:
+        found.append(f"  taken over by {one['taken_by']}")
+    return found
 
 
 def _find(client: httpx.Client, request_id: str) -> dict[str, Any] | None:

@@ -139,7 +139,8 @@ def test_a_person_approves_by_command(rig: Rig, gateway: Process) -> None:
     """A request is listed, its approval is bound to its call, and it leaves the list (R-003-18)."""
     name = _ask(rig, "review")
     wait_until(lambda: name in _shown(gateway))
-    assert "create_refund" in gateway.reviews("list")
+    listed = gateway.reviews("list")
+    assert all(words in listed for words in (name, CONVERSATION, "create_refund amount_fen=5000"))
 
     assert "approve: decision-" in gateway.reviews("approve", name, "--by", "staff-1")
     (record,) = rig.records("human.decisions")
