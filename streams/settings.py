@@ -26,6 +26,7 @@ class Settings(BaseSettings):
     lanes_max: int = Field(default=1_000, ge=1, description="inputs in flight a partition; above, intake pauses")
     commit_max: int = Field(default=256, ge=1, description="decisions in one transaction at most")
     commit_max_bytes: int = Field(default=2_000_000, description="bytes in one transaction at most")
+    emit_linger_ms: int = Field(default=2, ge=0, description="emits and facts wait so long for a fuller batch")
     revoke_grace_ms: int = Field(default=2_000, description="wait for commits handed over, on revoke")
     snapshot_ms: int = Field(default=30_000, ge=100, description="interval of local snapshots (R-002-13)")
     snapshot_alarm_ms: int = Field(default=60_000, description="an older snapshot raises the alarm (R-002-16)")
@@ -41,6 +42,8 @@ class Settings(BaseSettings):
     delivered_ms: int = Field(default=15_000, description="no delivered receipt: displayed, assumed (R-002-30)")
     displayed_ms: int = Field(default=30_000, description="not displayed: resend (R-002-31)")
     follow_up_ms: int = Field(default=120_000, description="read and silent: one follow-up (R-002-32)")
+    send_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one try to send a message")
+    send_deadline_ms: int = Field(default=10_000, description="a successor repeats a send, same dedup id, after this")
     tool_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one tool call (R-003-21)")
     review_ms: int = Field(default=600_000, description="a review expires after this")
 

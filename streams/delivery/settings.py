@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """Times in milliseconds; the first three are settings of the product, the others are fixed."""
+    """Times in milliseconds; those of the product's settings have the same names there, the others are fixed."""
 
     delivered_ms: int = 15_000  # R-002-30
     displayed_ms: int = 30_000  # R-002-31
@@ -17,6 +17,6 @@ class DeliverySettings:
     parked_max: int = 16
     attempts_max: int = 3  # one send and two resends: more would only annoy
     retry_ms: int = 1_000  # doubled with each attempt of our own sender
-    send_timeout_ms: int = 5_000
-    send_deadline_ms: int = 30_000  # a successor repeats a send, under the same dedup id, only after this
+    send_timeout_ms: int = 3_000
+    send_deadline_ms: int = 10_000  # a successor repeats a send, under the same dedup id, only after this
     messages_max: int = 30  # kept a conversation, so that states stay small

@@ -11,8 +11,9 @@ from streams.settings import Settings
 def row(settings: Settings) -> Row:
     """The delivery processor with the settings' times."""
     cfg = DeliverySettings(
-        delivered_ms=settings.delivered_ms, displayed_ms=settings.displayed_ms, follow_up_ms=settings.follow_up_ms
-    )
+        delivered_ms=settings.delivered_ms, displayed_ms=settings.displayed_ms, follow_up_ms=settings.follow_up_ms,
+        send_timeout_ms=settings.send_timeout_ms, send_deadline_ms=settings.send_deadline_ms,
+    )  # fmt: skip
     return Row(
         name="delivery",
         inputs=("channel.events", "actions.outbound", "delivery.receipts", "timers.fired"),

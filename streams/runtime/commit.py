@@ -87,6 +87,7 @@ class KafkaCommitter:
 
     def _fence(self, still_owner: Callable[[], bool]) -> bool:
         producer = self._ready()
+        crash("fence.asked")
         if not still_owner():
             return False
         crash("fence.before")

@@ -1,6 +1,7 @@
 """Named points between two durable steps where a chaos run kills the process; nothing happens otherwise.
 
-`INTERLOCK_CRASH_AT=commit.before` kills at the first hit of that point, `commit.before:7` at the seventh.
+`INTERLOCK_CRASH_AT=commit.before` kills at the first hit of that point, `commit.before:7` at the seventh;
+`INTERLOCK_FREEZE_AT` stops the process there instead (SIGSTOP), until somebody lets it go on.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import os
 import signal
 
 POINTS = (
-    "fence.before", "fence.after",
+    "fence.asked", "fence.before", "fence.after",
     "recover.checkpoint", "recover.diffs", "recover.done",
     "seek.before", "seek.after",
     "intake.offered",
     "commit.before", "transaction.before", "transaction.begun", "transaction.produced", "transaction.committed",
     "commit.after", "visible.after",
     "emit.before", "send.before", "send.handed_over", "emit.after", "send.acknowledged",
+    "snapshot.unsent",
     "effect.tool.before", "effect.tool.after", "effect.send.before", "effect.send.after", "timer.before",
     "group.before", "group.after",
     "revoke.before", "revoke.after",
@@ -32,13 +34,19 @@ def _planned(text: str) -> dict[str, int]:
     return planned
 
 
-_left = _planned(os.environ.get("INTERLOCK_CRASH_AT", ""))
+_left = {
+    name: [hits, number]
+    for variable, number in (("INTERLOCK_CRASH_AT", signal.SIGKILL), ("INTERLOCK_FREEZE_AT", signal.SIGSTOP))
+    for name, hits in _planned(os.environ.get(variable, "")).items()
+}
 
 
 def crash(name: str) -> None:
-    """Die here, as by `kill -9`, when this hit of the point was asked for."""
-    if name not in _left:
+    """Die here, as by `kill -9`, or freeze, when this hit of the point was asked for."""
+    planned = _left.get(name)
+    if planned is None:
         return
-    _left[name] -= 1
-    if _left[name] == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+    planned[0] -= 1
+    if planned[0] == 0:
+        os.write(2, f'{{"signal": {planned[1]:d}, "point": "{name}"}}\n'.encode())
+        os.kill(os.getpid(), planned[1])

@@ -311,9 +311,12 @@ class PartitionRuntime:
             await asyncio.sleep(self._settings.snapshot_ms / 1000)
             if self._diff_offset < 0:
                 continue  # nothing was ever decided here
+            mark = self._mark()
             try:
-                await snapshots.write(self._mark())
+                await snapshots.write(mark)
             except OSError:
                 log.exception("no snapshot of partition %d; the last one stays", self.partition)
                 continue
+            if mark["unsent"] <= mark["diff_offset"]:
+                crash("snapshot.unsent")  # what is on disk knows decisions whose emits nobody else has
             self.snapshot_at = self._ports.clock.now_ms()

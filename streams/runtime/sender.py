@@ -31,7 +31,9 @@ class KafkaSender:
         self._loop = asyncio.get_running_loop()
         self._on_fatal = on_fatal
         # 0: a record waits for its broker as long as it takes; its diff is committed, it can't be given up
-        config = producer_config(settings, **{"message_timeout_ms": 0, "client_id": f"{settings.group}-send", **extra})
+        config = producer_config(settings, **{
+            "message_timeout_ms": 0, "linger_ms": settings.emit_linger_ms, "client_id": f"{settings.group}-send", **extra,
+        })  # fmt: skip
         self._producer = Producer(config)
         self._waiting: deque[tuple[Outgoing, asyncio.Future[int]]] = deque()
         self._done: deque[_Done] = deque()

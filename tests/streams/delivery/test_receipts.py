@@ -15,7 +15,7 @@ def test_a_reply_is_registered_and_its_send_declared() -> None:
 
     assert ("queued", False) == chat.held()
     effect = chat.get("pending", "m-1:1")
-    assert ("send", "m-1", 5_000) == (effect["kind"], effect["key"], effect["timeout_ms"])
+    assert ("send", "m-1", 3_000) == (effect["kind"], effect["key"], effect["timeout_ms"])
     assert reply.model_dump(mode="json") == effect["request"]
 
 
