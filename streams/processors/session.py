@@ -14,11 +14,15 @@ KEPT = ("kind", "schema", "conversation", "version", "now", "runtime", "feedback
 
 
 def session_step(close_after_ms: int) -> Step:
-    """Every customer input sets the deadline anew; when it fires, the conversation closes if it can."""
+    """One deadline runs while the conversation is open; when it fires, it looks how long the silence is.
+
+    (Not set anew by every event: that would be one more change in each diff.)
+    """
 
     def step(draft: Draft, cause: Input) -> None:
         if cause.topic != "timers.fired":
-            draft.timer(TIMER, draft.now + close_after_ms)
+            if draft.get("timers", TIMER) is None:
+                draft.timer(TIMER, draft.now + close_after_ms)
         elif cause.value.name == TIMER:
             _close(draft, close_after_ms)
 
@@ -27,6 +31,11 @@ def session_step(close_after_ms: int) -> Step:
 
 def _close(draft: Draft, close_after_ms: int) -> None:
     """A versioned decision like any other; what is left is the residue (design: state bus)."""
+    silent_since = _last_heard(draft)
+    if draft.now - silent_since < close_after_ms:
+        draft.timer(TIMER, silent_since + close_after_ms)
+        draft.reason("session.active", "the customer was heard meanwhile")
+        return
     if open_work(draft):
         draft.timer(TIMER, draft.now + close_after_ms)
         draft.reason("session.kept", "a call, message, deadline or person is still pending")
@@ -37,6 +46,11 @@ def _close(draft: Draft, close_after_ms: int) -> None:
             draft.set(nothing[section], section)
     draft.set("residue", "kind")
     draft.reason("session.closed", "silent, and nothing pending")
+
+
+def _last_heard(draft: Draft) -> int:
+    """When the customer last wrote or was seen, milliseconds; 0 when never."""
+    return max(draft.get("session", "last_customer_at", default=0), draft.get("actions", "last_online") or 0)
 
 
 def open_work(draft: Draft) -> bool:

@@ -44,7 +44,7 @@ class Timers:
                 heapq.heappush(self._heap, (timer["due"], conversation, name, timer["set_by"]))
                 self._changed.set()
         for name, timer in old.items():
-            if name not in new:
+            if new.get(name) is not timer:
                 self._fired.discard((conversation, name, timer["set_by"]))
 
     def recovered(self, state: State) -> None:

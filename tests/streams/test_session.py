@@ -75,7 +75,7 @@ def test_each_event_starts_the_silence_anew() -> None:
 
 def _due(state: dict[str, Any]) -> dict[str, Any]:
     """The state after its close deadline fired."""
-    from schemas.system import TimerFired  # noqa: PLC0415 (only here)
+    from schemas.system import TimerFired
 
     state = {**state, "timers": {session.TIMER: {"due": 5, "set_by": 1, "index": 1, "data": {}}}}
     fired = TimerFired(timer_id="t-1", name=session.TIMER, due=1_767_578_400_000, set_by=1)

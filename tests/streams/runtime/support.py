@@ -49,6 +49,7 @@ def note_step(draft: Draft, cause: Input) -> None:
         raise LookupError(text)
     draft.set([*draft.get("memory", "summaries"), text], "memory", "summaries")
     draft.reason("test.heard", text, cause.id)
+    draft.set(draft.now, "actions", "last_online")
     if text == "plan":
         draft.emit("plans", plan(text))
     if text.startswith("timer"):
