@@ -11,6 +11,7 @@ from streams.delivery.settings import DeliverySettings
 from streams.delivery.table import Event, Held, move
 
 TEMPLATE = "delivery.follow_up"
+MEANS = ("continue", "human", "stop")  # what the numbers of our own choices stand for, for planning
 _TEXTS = {
     "zh": ("还需要我继续为您处理吗?请回复数字:", ("继续", "转人工", "不用了")),
     "en": ("Shall I go on with this? Please answer with a number:", ("Go on", "Talk to a person", "No, thanks")),
@@ -99,5 +100,5 @@ def _reminder(draft: Draft, message_id: str, message: dict[str, Any]) -> Outboun
     lines = [question, *(f"{choice.number}. {choice.label}" for choice in choices)]
     return OutboundMessage(
         message_id=draft.new_id("m"), session_id=message["session_id"], kind="follow_up", template_id=TEMPLATE,
-        language=language, text="\n".join(lines), choices=choices, in_reply_to=message_id,
+        params={} if offered else {"means": list(MEANS)}, language=language, text="\n".join(lines), choices=choices, in_reply_to=message_id,
     )  # fmt: skip

@@ -138,6 +138,7 @@ def test_a_silent_reader_gets_one_follow_up() -> None:
     (reminder,) = chat.outbound("follow_up")
     assert ([1, 2, 3], "m-1") == ([choice.number for choice in reminder.choices], reminder.in_reply_to)
     assert all(f"{choice.number}. {choice.label}" in reminder.text for choice in reminder.choices)
+    assert {"means": ["continue", "human", "stop"]} == reminder.params
 
     chat.sent_by_us(121_100, message_id=reminder.message_id)
     chat.receipt("read", 122_000, message_id=reminder.message_id, source="client")
@@ -154,7 +155,7 @@ def test_a_follow_up_speaks_the_customers_language() -> None:
 
     chinese = _read(Chat(), choices=YES_NO)
     chinese.later(200_000)
-    assert YES_NO == chinese.outbound("follow_up")[0].choices
+    assert (YES_NO, {}) == (chinese.outbound("follow_up")[0].choices, chinese.outbound("follow_up")[0].params)
     assert "请回复数字" in chinese.outbound("follow_up")[0].text
 
 
