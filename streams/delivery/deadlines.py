@@ -100,5 +100,6 @@ def _reminder(draft: Draft, message_id: str, message: dict[str, Any]) -> Outboun
     lines = [question, *(f"{choice.number}. {choice.label}" for choice in choices)]
     return OutboundMessage(
         message_id=draft.new_id("m"), session_id=message["session_id"], kind="follow_up", template_id=TEMPLATE,
-        params={} if offered else {"means": list(MEANS)}, language=language, text="\n".join(lines), choices=choices, in_reply_to=message_id,
+        params={} if offered else {"means": list(MEANS)}, language=language, text="\n".join(lines), choices=choices,
+        in_reply_to=message_id,
     )  # fmt: skip
