@@ -11,6 +11,7 @@ import orjson
 
 from schemas import codec
 from schemas.delivery import OutboundMessage, Receipt
+from streams.effects.faults import BROKEN
 from streams.runtime.ports import Clock, Effect, Fact
 
 TOPIC = "delivery.receipts"
@@ -44,7 +45,7 @@ class SendHandler:
             try:
                 async with asyncio.timeout(max(left, 1) / 1000):
                     answer = await self._client.post(self._url, json=_body(effect), timeout=None)
-            except (TimeoutError, httpx.TransportError) as error:
+            except (TimeoutError, *BROKEN) as error:
                 reason = f"outcome unknown: {type(error).__name__}"
             else:
                 told = _judge(answer, str(effect.request["message_id"]))

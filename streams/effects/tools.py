@@ -17,6 +17,7 @@ from schemas import codec
 from schemas.tools import ToolCall, ToolError, ToolResult
 from streams.effects import answers
 from streams.effects.answers import Answer
+from streams.effects.faults import BROKEN, never_left, timed_out
 from streams.effects.request import HttpCall, NotSentError, Opener, build
 from streams.runtime.ports import Clock, Effect, Fact
 
@@ -142,11 +143,11 @@ class ToolHandler:
         try:
             async with asyncio.timeout(max(left, 1) / 1000):
                 answer = await self._request(run.http)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise _no_answer(code="unreachable", words=f"no connection: {error}", reached=False) from error
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise _no_answer(code="timeout", words=f"no answer in {left} ms", reached=True) from error
-        except httpx.TransportError as error:
+        except (TimeoutError, *BROKEN) as error:
+            if never_left(error):
+                raise _no_answer(code="unreachable", words=f"no connection: {error}", reached=False) from error
+            if timed_out(error):
+                raise _no_answer(code="timeout", words=f"no answer in {left} ms", reached=True) from error
             raise _no_answer(code="connection_lost", words=f"the connection broke: {error}", reached=True) from error
         if answer.status >= 500:
             raise _no_answer(code=f"http_{answer.status}", words=f"the service answered {answer.status}", reached=True)
@@ -205,7 +206,7 @@ class ToolHandler:
                 answer = await self._request(question)
             told = orjson.loads(answer.body)
             happened = told["happened"]
-        except (TimeoutError, httpx.HTTPError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        except (TimeoutError, *BROKEN, orjson.JSONDecodeError, KeyError, TypeError) as error:
             log.warning("%s: whether %s happened can't be asked: %r", run.spec.name, run.call.call_id, error)
             return None
         if happened is True and answer.status == 200:
