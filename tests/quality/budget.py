@@ -80,7 +80,7 @@ def _says_nothing(handler: ast.ExceptHandler) -> bool:
 def errors(modules: Sequence[Module]) -> Iterator[str]:
     """`raise Exception`, and a broad `except` or `suppress` that swallows."""
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             where = f"{_name(module)}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Raise):
                 raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc

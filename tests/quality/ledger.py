@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections import defaultdict
@@ -54,11 +53,11 @@ def named(modules: Sequence[Module]) -> dict[str, list[str]]:
     """Each id with the tests whose docstring or parameters name it, as `path::test`."""
     found: dict[str, list[str]] = defaultdict(list)
     for module in modules:
-        for node in ast.walk(module.tree):
+        lines = module.text.splitlines()
+        for node in module.nodes:
             if isinstance(node, FunctionNode) and node.name.startswith("test"):
-                text = ast.get_source_segment(module.text, node) or ""
-                marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
-                for name in sorted(set(_ID.findall(text + " " + marks))):
+                first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+                for name in sorted(set(_ID.findall("\n".join(lines[first - 1 : node.end_lineno])))):
                     found[name].append(f"{module.path.relative_to(ROOT)}::{node.name}")
     return dict(found)
 

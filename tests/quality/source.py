@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,12 +37,26 @@ class Module:
     """One parsed file; `code` and `comments` count lines that hold code, and lines that hold a comment."""
 
     path: Path
-    text: str
+    text: str = field(repr=False)
     tree: ast.Module = field(repr=False)
     lines: int
-    code: int
-    comments: int
+    nodes: tuple[ast.AST, ...] = field(repr=False)
     functions: tuple[Function, ...]
+
+    @cached_property
+    def counts(self) -> tuple[int, int]:
+        """Lines of code and lines with a comment; tokenizing is slow, so only on demand."""
+        return _count(self.text, self.nodes)
+
+    @property
+    def code(self) -> int:
+        """Lines of code."""
+        return self.counts[0]
+
+    @property
+    def comments(self) -> int:
+        """Lines with a comment."""
+        return self.counts[1]
 
     @property
     def documented(self) -> bool:
@@ -49,16 +64,12 @@ class Module:
         return ast.get_docstring(self.tree) is not None
 
 
-def _spans(tree: ast.Module) -> Iterator[ast.Expr]:
+def _spans(nodes: Iterable[ast.AST]) -> Iterator[ast.Expr]:
     """Every docstring."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, FunctionNode | ast.ClassDef | ast.Module) and node.body:
             first = node.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 yield first
 
 
@@ -72,10 +83,9 @@ def _function(node: FunctionNode) -> Function:
     return Function(node.name, node.lineno, length, documented, not node.name.startswith("_"))
 
 
-def parse(text: str, path: Path) -> Module:
-    """A module from its text. Raises SyntaxError."""
-    tree = ast.parse(text, str(path))
-    prose = {line for node in _spans(tree) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+def _count(text: str, nodes: Iterable[ast.AST]) -> tuple[int, int]:
+    """Lines of code and lines with a comment; docstrings are neither."""
+    prose = {line for node in _spans(nodes) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     code: set[int] = set()
     comments: set[int] = set()
     skipped = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
@@ -84,8 +94,15 @@ def parse(text: str, path: Path) -> Module:
             comments.add(token.start[0])
         elif token.type not in skipped:
             code.update(range(token.start[0], token.end[0] + 1))
-    functions = tuple(_function(node) for node in ast.walk(tree) if isinstance(node, FunctionNode))
-    return Module(path, text, tree, len(text.splitlines()), len(code - prose), len(comments), functions)
+    return len(code - prose), len(comments)
+
+
+def parse(text: str, path: Path) -> Module:
+    """A module from its text. Raises SyntaxError."""
+    tree = ast.parse(text, str(path))
+    nodes = tuple(ast.walk(tree))
+    functions = tuple(_function(node) for node in nodes if isinstance(node, FunctionNode))
+    return Module(path, text, tree, len(text.splitlines()), nodes, functions)
 
 
 def read(folder: Path) -> list[Module]:
@@ -95,11 +112,13 @@ def read(folder: Path) -> list[Module]:
     return [module for module in modules if module.lines]
 
 
+@cache
 def package() -> list[Module]:
     """The five packages."""
     return [module for name in PACKAGES for module in read(ROOT / name)]
 
 
+@cache
 def suites() -> list[Module]:
     """The tests."""
     return read(ROOT / "tests")

@@ -14,11 +14,13 @@ def _module(text: str) -> Module:
     return parse(text, Path("bad.py"))
 
 
+@pytest.mark.slow
 def test_project_keeps_its_budget() -> None:
     """No module, function or test of the project is over its size, undocumented or silent about errors."""
     assert [] == budget.breaches()
 
 
+@pytest.mark.slow
 def test_tests_are_as_many_lines_as_code() -> None:
     """The report counts both sides, and says so when the tests are fewer than the code."""
     assert any(line.startswith("tests/code: ") for line in budget.report())
@@ -87,6 +89,7 @@ def test_silent_errors_are_named(text: str, fault: str | None) -> None:
     assert ([fault] if fault else []) == found
 
 
+@pytest.mark.slow
 def test_measures_read_real_files() -> None:
     """The gate sees the packages and the tests, comments and code counted apart from docstrings."""
     module = _module('"""Doc."""\n\nx = 1  # why\n# and why\ny = """text"""\n')

@@ -16,6 +16,7 @@ def _write(folder: Path, *rows: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_everything_done_is_proven() -> None:
     """Each requirement and case that the ledger calls done is named by a test."""
     items = [*ledger.read(ledger.REQUIREMENTS), *ledger.read(ledger.CASES)]
