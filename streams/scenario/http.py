@@ -54,6 +54,7 @@ class Ends:
     client: httpx.AsyncClient
     tail: Tail
     clock: SystemClock = field(default_factory=SystemClock)
+    patience_s: float = PATIENCE_S
 
     async def post(self, url: str, body: Any) -> Any:
         """POST JSON; the answer. Raises WorldError for any status but 2xx."""
@@ -195,7 +196,7 @@ class HttpWorld:
     async def observe(self, scenario: Scenario) -> Observation:
         """See World: until it is as expected and quiet, or patience ends."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + PATIENCE_S + (self.deadline("window") / 1000 if scenario.expect.health else 0)
+        end = loop.time() + self._ends.patience_s + (self.deadline("window") / 1000 if scenario.expect.health else 0)
         count, since = -1, loop.time()
         while True:
             seen = await self._look(scenario)
@@ -208,9 +209,9 @@ class HttpWorld:
             await asyncio.sleep(LOOK_S)
 
     async def _look(self, scenario: Scenario) -> Observation:
-        answer = await self._ends.client.get(f"{self._ends.settings.shop_url}/ledger")
-        mine = [row for row in answer.json()["effects"] if row["customer_id"] == scenario.sender]
-        return Observation(self._ends.tail.of(scenario.conversation), mine)
+        asked = {"customer_id": scenario.sender}
+        answer = await self._ends.client.get(f"{self._ends.settings.shop_url}/ledger", params=asked)
+        return Observation(self._ends.tail.of(scenario.conversation), answer.json()["effects"])
 
     async def review(self) -> None:
         """Answer open reviews as each conversation's scenario says, until cancelled."""

@@ -83,8 +83,8 @@ class _Api:
             return JSONResponse({"key": key, "happened": False}, 404)
         return JSONResponse({"key": key, "happened": True, "status": done["status"], "response": done["response"]})
 
-    async def ledger(self, _request: Request) -> Response:
-        return JSONResponse({"effects": self._store.ledger()})
+    async def ledger(self, request: Request) -> Response:
+        return JSONResponse({"effects": self._store.ledger(request.query_params.get("customer_id", ""))})
 
     async def health(self, _request: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
@@ -37,7 +37,7 @@ class Store:
         self._db.row_factory = sqlite3.Row
         self._db.execute("pragma journal_mode=wal")
         self._db.executescript(_TABLES)
-        self._seed()
+        self.add(seed.customers(), seed.orders())
 
     def close(self) -> None:
         """Close the file."""
@@ -87,9 +87,27 @@ class Store:
         row = self._db.execute("select * from effects where key = ?", (key,)).fetchone()
         return None if row is None else _effect(row)
 
-    def ledger(self) -> list[dict[str, Any]]:
-        """All effects, in the order they happened."""
-        return [_effect(row) for row in self._db.execute("select * from effects order by seq")]
+    def ledger(self, customer_id: str = "") -> list[dict[str, Any]]:
+        """All effects, or a customer's, in the order they happened."""
+        rows = self._db.execute("select * from effects where ? in ('', customer_id) order by seq", (customer_id,))
+        return [_effect(row) for row in rows]
+
+    def add(self, customers: Iterable[seed.Customer], orders: Iterable[seed.Order]) -> None:
+        """Rows that are not there yet; another process may serve the same file meanwhile."""
+        now = self._now()
+        self._db.execute("begin immediate")
+        self._db.executemany(
+            "insert or ignore into customers values (?, ?, ?, ?)",
+            [(one.customer_id, one.name, one.level, one.phone) for one in customers],
+        )
+        self._db.executemany(
+            "insert or ignore into orders values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(one.order_id, one.customer_id, one.status, one.amount_fen, one.refunded_fen,
+              now + one.refundable_days * seed.DAY_MS, orjson.dumps([seed.item_of(one)]), one.address, one.phone,
+              orjson.dumps([{"at": now + at, "text_zh": zh, "text_en": en} for at, zh, en in one.events]))
+             for one in orders],
+        )  # fmt: skip
+        self._db.execute("commit")
 
     def _once(
         self, kind: str, key: str, request: dict[str, Any], status: int,
@@ -142,22 +160,6 @@ class Store:
         return {"order_id": order["order_id"], "status": "changed",
                 "before": {"address": order["address"], "phone": order["phone"]},
                 "after": {"address": request["address"], "phone": phone}}  # fmt: skip
-
-    def _seed(self) -> None:
-        now = self._now()
-        self._db.execute("begin immediate")
-        self._db.executemany(
-            "insert or ignore into customers values (?, ?, ?, ?)",
-            [(one.customer_id, one.name, one.level, one.phone) for one in seed.customers()],
-        )
-        self._db.executemany(
-            "insert or ignore into orders values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(one.order_id, one.customer_id, one.status, one.amount_fen, one.refunded_fen,
-              now + one.refundable_days * seed.DAY_MS, orjson.dumps([seed.item_of(one)]), one.address, one.phone,
-              orjson.dumps([{"at": now + at, "text_zh": zh, "text_en": en} for at, zh, en in one.events]))
-             for one in seed.orders()],
-        )  # fmt: skip
-        self._db.execute("commit")
 
 
 def _order(row: sqlite3.Row) -> dict[str, Any]:

@@ -1,0 +1,201 @@
+"""Phases of a chaos run: a wave of customers, a death at a named point, and another worker that goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streams.runtime.wire import DIFFS
+from streams.scenario.format import Scenario
+from streams.scenario.http import HttpWorld
+from streams.scenario.player import Played, play
+from tests.chaos import evidence
+from tests.chaos.checks import Violation
+from tests.chaos.customers import WAVE, stock, wave, world
+from tests.chaos.stand import PARTITIONS, Process, Stand, StandError, now_ms
+
+GOES_ON_S = 15.0  # after a death another worker must have decided something by then
+HIT_S = 60.0  # a point that was not hit by then is not hit
+
+
+@dataclass
+class Report:
+    """What came of a phase."""
+
+    name: str
+    seconds: float = 0.0
+    conversations: int = 0
+    recovery_s: list[float] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Nothing wrong."""
+        return not self.faults and not self.violations
+
+
+@dataclass
+class Load:
+    """A wave of customers under way, each in the shop of its phase."""
+
+    name: str
+    scenarios: list[Scenario]
+    starts: Mapping[tuple[str, int], int]
+    tasks: list[asyncio.Task[Played]]
+
+    @property
+    def running(self) -> int:
+        """Customers who are not done."""
+        return sum(not task.done() for task in self.tasks)
+
+    def cancel(self) -> None:
+        """Send them home."""
+        for task in self.tasks:
+            task.cancel()
+
+
+class Run:
+    """What all phases share: the stand, the customers' side, the worker that stands, and what is still to be checked."""
+
+    def __init__(self, stand: Stand, side: HttpWorld, say: Callable[[str], None]) -> None:
+        self.stand, self.side, self.say = stand, side, say
+        self.standing: Process | None = None
+        self.reports: list[Report] = []
+        self._settling: dict[str, asyncio.Task[None]] = {}
+
+    async def survivor(self) -> Process:
+        """A worker without any plan to die, that has at least one partition."""
+        if self.standing is None or not self.standing.alive:
+            self.standing = self.stand.worker("standing")
+            await self.stand.opened(self.standing, 1)
+        return self.standing
+
+    async def load(self, name: str, count: int = WAVE, scenarios: Sequence[Scenario] | None = None) -> Load:
+        """Begin a wave; all its customers write at once."""
+        made, orders = wave(name, count)
+        starts = await asyncio.to_thread(evidence.ends, self.stand.settings)
+        await asyncio.to_thread(stock, self.stand.folder, orders)
+        chosen = list(scenarios or made)
+        return Load(name, chosen, starts, [asyncio.create_task(play(one, self.side)) for one in chosen])
+
+    async def died(self, victim: Process, load: Load) -> int:
+        """When the victim died at its point, in milliseconds. Raises StandError when it did not."""
+        await self.stand.until(f"{victim.name}: death at its point", lambda: not victim.alive, HIT_S)
+        at = now_ms()
+        victim.look()
+        if victim.popen.returncode != -9 or not victim.point:
+            message = f"{victim.name} ended with {victim.popen.returncode}, not at its point:\n{victim.tail()}"
+            raise StandError(message)
+        if not load.running:
+            message = f"{victim.name} died when all conversations were over"
+            raise StandError(message)
+        return at
+
+    async def goes_on(self, report: Report, load: Load, partitions: Sequence[int], died: int) -> None:
+        """Wait for the first new diff on these partitions, and note how long it took."""
+        until = time.monotonic() + 2 * GOES_ON_S
+        while time.monotonic() < until:
+            first = await asyncio.to_thread(evidence.first_diff, self.stand.settings, load.starts, partitions, died)
+            if first is not None:
+                report.recovery_s.append((first - died) / 1000)
+                if first - died > GOES_ON_S * 1000:
+                    report.faults.append(f"went on {(first - died) / 1000:.1f} s after the death")
+                return
+            await asyncio.sleep(0.3)
+        report.faults.append(f"no new diff on {sorted(partitions)} within {2 * GOES_ON_S:.0f} s")
+
+    def settle(self, report: Report, load: Load) -> None:
+        """Let the customers end in the background, then check all that they left."""
+        self.reports.append(report)
+        self._settling[load.name] = asyncio.create_task(self._settle(report, load, time.monotonic()))
+
+    async def settled(self, leave: int = 0) -> None:
+        """Wait until at most `leave` phases are still to be checked."""
+        while len(self._settling) > leave:
+            name = next(iter(self._settling))
+            await self._settling[name]
+            del self._settling[name]
+
+    async def _settle(self, report: Report, load: Load, began: float) -> None:
+        played = await asyncio.gather(*load.tasks, return_exceptions=True)
+        for scenario, one in zip(load.scenarios, played, strict=True):
+            if isinstance(one, BaseException):
+                report.faults.append(f"{scenario.conversation}: {one!r}")
+            else:
+                report.faults += [f"{scenario.conversation}: {fault}" for fault in one.faults]
+        found, known = await asyncio.to_thread(
+            evidence.examine, self.stand.settings, load.starts, evidence.conversations_of(load.name))
+        report.violations += found
+        report.conversations = len(known)
+        report.seconds += time.monotonic() - began
+        for scenario in load.scenarios:
+            if scenario.conversation not in known:
+                report.faults.append(f"{scenario.conversation}: not in the register at all")
+        self.say(line(report))
+
+    async def close(self) -> None:
+        """End what still runs."""
+        for task in self._settling.values():
+            task.cancel()
+
+
+Phase = Callable[[Run, Report], Awaitable[None]]
+
+
+def line(report: Report) -> str:
+    """One phase as one line, and what is wrong below it."""
+    recovery = ", ".join(f"{seconds:.1f}" for seconds in report.recovery_s) or "-"
+    head = (f"{'pass' if report.passed else 'FAIL'}  {report.name:<26} {report.conversations:3d} conversations"
+            f"  went on after {recovery:>6} s  {report.seconds:6.1f} s  {report.note}")  # fmt: skip
+    return "\n".join([head, *(f"      {fault}" for fault in report.faults[:20]),
+                      *(f"      {violation}" for violation in report.violations[:20])])  # fmt: skip
+
+
+async def die_at(run: Run, report: Report, point: str, hits: int, *, fresh: bool, **values: str) -> None:
+    """The victim dies at the n-th hit of a point with a wave running; the survivor, or a fresh worker, goes on."""
+    survivor = await run.survivor()
+    name = report.name
+    victim = run.stand.worker(name, INTERLOCK_CRASH_AT=f"{point}:{hits}", **values)
+    await run.stand.opened(victim, PARTITIONS // 2)
+    if fresh:
+        await run.stand.stop(survivor)
+        await run.stand.opened(victim)
+    load = await run.load(name)
+    died = await run.died(victim, load)
+    report.note = f"{load.running} running"
+    if fresh:
+        run.standing = run.stand.worker("successor")
+    await run.goes_on(report, load, sorted(victim.owned), died)
+    run.settle(report, load)
+
+
+async def die_joining(run: Run, report: Report, points: Sequence[str]) -> None:
+    """Workers that join while a wave runs die one after the other while they take partitions over."""
+    await run.survivor()
+    load = await run.load(report.name)
+    report.note = ", ".join(points)
+    for point in points:
+        victim = run.stand.worker(point, INTERLOCK_CRASH_AT=point, INTERLOCK_SNAPSHOT_DIR=str(run.stand.folder / point))
+        died = await run.died(victim, load)
+        await run.goes_on(report, load, range(PARTITIONS), died)
+    run.settle(report, load)
+
+
+def diffs_at(load: Load) -> Mapping[tuple[str, int], int]:
+    """Where the register stood when the wave began."""
+    return {place: offset for place, offset in load.starts.items() if place[0] == DIFFS}
+
+
+async def with_world(stand: Stand, say: Callable[[str], None], work: Callable[[Run], Awaitable[None]]) -> list[Report]:
+    """Run phases on a stand."""
+    async with world(stand.settings) as side:
+        run = Run(stand, side, say)
+        try:
+            await work(run)
+        finally:
+            await run.close()
+        return run.reports

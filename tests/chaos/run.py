@@ -1,0 +1,96 @@
+"""`python -m tests.chaos.run`: kills, freezes and replaces workers while customers are served; exit 1 on any violation."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from tests.chaos import evidence
+from tests.chaos.phases import Phase, Report, Run, die_at, die_joining, line, with_world
+from tests.chaos.stand import Stand, stand
+
+# point, and which hit of it kills: late enough that all customers are under way
+POINTS: tuple[tuple[str, int], ...] = (
+    ("commit.before", 6), ("transaction.begun", 6), ("transaction.produced", 6), ("transaction.committed", 6),
+    ("commit.after", 6), ("visible.after", 6), ("emit.before", 15), ("emit.after", 16), ("send.handed_over", 30),
+    ("send.acknowledged", 20), ("effect.tool.before", 3), ("effect.tool.after", 4), ("effect.send.before", 5),
+    ("effect.send.after", 5), ("timer.before", 2), ("intake.offered", 20),
+)  # fmt: skip
+
+
+def phases() -> dict[str, Phase]:
+    """All phases by name, in the order in which they run."""
+    made: dict[str, Phase] = {}
+    for number, (point, hits) in enumerate(POINTS):
+        made[point] = partial(die_at, point=point, hits=hits, fresh=number % 3 == 0)
+    made["snapshot.unsent"] = partial(die_at, point="snapshot.unsent", hits=1, fresh=True, INTERLOCK_EMIT_LINGER_MS="4000")
+    for group in (("fence.before", "fence.after", "recover.diffs"), ("recover.done", "seek.before", "seek.after")):
+        made[group[0]] = partial(die_joining, points=group)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; 1 on any violation."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=0, help="kills at random moments after the named points")
+    parser.add_argument("--seed", type=int, default=0, help="of the random moments; 0: from the clock, printed")
+    parser.add_argument("--only", default="", help="names of phases, split by commas")
+    parser.add_argument("--keep", type=Path, default=None, help="keep logs and broker data in this folder")
+    chosen = parser.parse_args(arguments)
+    wanted = {name: phase for name, phase in phases().items() if not chosen.only or name in chosen.only.split(",")}
+    with stand(chosen.keep) as made:
+        reports = asyncio.run(with_world(made, say, lambda run: everything(run, wanted)))
+        reports.append(final(made))
+    return 0 if all(report.passed for report in reports) else 1
+
+
+def say(text: str) -> None:
+    """Print at once."""
+    print(text, flush=True)
+
+
+async def everything(run: Run, wanted: Mapping[str, Phase]) -> None:
+    """All phases, then what is left to check."""
+    for name, phase in wanted.items():
+        await one(run, name, phase)
+        await run.settled(leave=2)
+    await run.settled()
+
+
+async def one(run: Run, name: str, phase: Phase) -> None:
+    """One phase; when the stand breaks, that is the phase's failure."""
+    report = Report(name.replace(".", "-").replace("_", "-"))
+    began = time.monotonic()
+    try:
+        await phase(run, report)
+        report.seconds = time.monotonic() - began
+    except Exception as error:
+        report.faults.append(f"{type(error).__name__}: {error}")
+        if not isinstance(error, RuntimeError):
+            traceback.print_exc()
+        run.reports.append(report)
+        say(line(report))
+
+
+def final(made: Stand) -> Report:
+    """All records since the beginning, and what a fresh owner would start from."""
+    report = Report("everything")
+    began = time.monotonic()
+    report.violations += evidence.examine_all(made.settings)
+    for worker in made.workers:
+        worker.kill()
+    report.violations += evidence.rebuilt_all(made.settings)
+    report.seconds = time.monotonic() - began
+    say("\n".join([f"{report.name}: {'pass' if report.passed else 'FAIL'} in {report.seconds:.1f} s",
+                   *(str(one) for one in report.violations[:50])]))  # fmt: skip
+    return report
+
+
+if __name__ == "__main__":
+    sys.exit(main())
