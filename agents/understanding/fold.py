@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _SPOKEN = str.maketrans("零〇幺一二三四五六七八九", "001123456789")
-_SPOKEN_RUN = re.compile(r"[零〇幺一二三四五六七八九]{4,}")
+_SPOKEN_RUN = re.compile(r"(?<![0-9])[零〇幺一二三四五六七八九]{4,}(?![0-9])")
 _KEPT_CONTROLS = "\t\n\r"
 _VARIATION = {*map(chr, range(0xFE00, 0xFE10)), "\u034f"}
 

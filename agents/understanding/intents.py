@@ -15,6 +15,7 @@ TASKS = frozenset(
     {"refund", "refund_status", "logistics", "change_address", "human", "complaint", "stop", "out_of_scope"}
 )
 COURTESIES = frozenset({"greeting", "thanks"})
+_LONGEST_ANSWER = 40  # characters of a clause that may still be nothing but a yes, a no or a courtesy
 CLEAR = 0.6  # below it planning asks before it acts (design section 6)
 
 
@@ -75,7 +76,7 @@ def _answers(view: View, segment: Segment, scores: dict[str, _Score], context: C
     start = segment.body + (filler.end() if filler else 0)
     start += len(text[start : segment.end]) - len(text[start : segment.end].lstrip())
     end = segment.body + len(body.rstrip(" \t~.。"))
-    if start >= end:
+    if not 0 < end - start <= _LONGEST_ANSWER:
         return
     for pattern in words.whole:
         if pattern.words.fullmatch(view, start, end) or (filler and pattern.words.fullmatch(view, segment.body, end)):

@@ -23,7 +23,8 @@ FLAGS = re.IGNORECASE | re.ASCII
 _GAP = r"[^,.。;!?\n]{0,14}?"
 _CLAUSE_START, _CLAUSE_END = r"(?:^|(?<=[,;。!?\n] )|(?<=[,;。!?\n]))", r"(?=[ .]*(?:$|[,;。!?\n]))"
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_LATIN = re.compile(r"[A-Za-z]")
+_LETTER = re.compile(r"[A-Za-z]")
+_ENGLISH = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,}(?![A-Za-z0-9])")  # OD100001 makes no text English
 _PLACES = re.compile(r"(?<![\[\\])[~^$]")  # not the ^ of [^…], not \$
 _ESCAPE = re.compile(r"\\.")
 
@@ -86,7 +87,7 @@ class View:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        han, latin = _HAN.search(text), _LATIN.search(text)
+        han, latin = _HAN.search(text), _ENGLISH.search(text)
         self.scripts: tuple[int, ...] = (0, 1) if han and latin else (0,) if han else (1,)
 
 
@@ -164,7 +165,7 @@ def _yaml(name: str) -> Any:
 def _scripts(pattern: str) -> tuple[int, ...]:
     if _HAN.search(pattern):
         return (0,)
-    return (1,) if _LATIN.search(_ESCAPE.sub("", pattern)) else (0, 1)  # digits and signs belong to both
+    return (1,) if _LETTER.search(_ESCAPE.sub("", pattern)) else (0, 1)  # digits and signs belong to both
 
 
 def _regex(name: str, patterns: list[str]) -> re.Pattern[str] | None:

@@ -30,8 +30,7 @@ def masked(raw: str) -> str:
         for index in range(hit.start, hit.end):
             if shown[index] == "*":
                 chars[folded.origin[index]] = "*"
-    hidden = "".join(chars)
-    return hidden if len(folded.text) == len(raw) else mask(hidden)[0]
+    return mask("".join(chars))[0]
 
 
 def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> NormalizedMessage:

@@ -39,7 +39,16 @@ def test_a_wrong_pattern_names_its_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "scripts"), [("退款", (0,)), ("refund", (1,)), ("退refund", (0, 1)), ("1001", (1,)), ("👍", (1,))]
+    ("text", "scripts"),
+    [
+        ("退款", (0,)),
+        ("refund", (1,)),
+        ("退refund", (0, 1)),
+        ("订单OD100001", (0,)),
+        ("k", (1,)),
+        ("1001", (1,)),
+        ("👍", (1,)),
+    ],
 )
 def test_only_the_scripts_of_a_text_are_tried(text: str, scripts: tuple[int, ...]) -> None:
     """A Chinese message does not pay for the English patterns."""

@@ -73,6 +73,18 @@ def _seal(plaintext: bytes) -> Seal:
     return Seal(key_id="k-1", nonce="n", sealed=plaintext.hex())
 
 
+def _details(message: NormalizedMessage) -> list[str]:
+    item, address = message.target_item, message.address
+    found = [
+        item and item.order_id,
+        item and item.sku_id,
+        address and address.text,
+        address and address.phone,
+        message.reason,
+    ]
+    return [text for text in found if text]
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS, CONTEXTS)
 @example("订单\x00", Context())
@@ -84,6 +96,8 @@ def test_any_text_becomes_a_valid_message(raw: str, context: Context) -> None:
     assert message == NormalizedMessage.model_validate_json(message.model_dump_json())
     assert all(0 <= found.start < found.end <= len(raw) for found in message.evidence)
     assert 0 <= message.confidence <= 0.97
+    published = [message.text, *(found.value for found in message.evidence), *_details(message)]
+    assert published == [mask(text)[0] for text in published]
 
 
 @settings(max_examples=200, deadline=None)
