@@ -37,7 +37,7 @@ test: $(DEV) ## all tests: in memory, then on a real broker
 	$(PY) -m pytest
 
 test-fast: $(DEV) ## the in-memory tests alone, under 10 s
-	$(PY) -m pytest -m "not kafka and not slow"
+	$(PY) -m pytest -n auto -m "not kafka and not slow"
 
 check: $(DEV) ## lint, format, types, layers, size budget, requirements
 	$(VENV)/bin/ruff check .
