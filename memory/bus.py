@@ -41,7 +41,7 @@ def empty(conversation: str) -> dict[str, Any]:
     """Version 0 of a conversation: every section there, nothing in it."""
     return {
         "kind": "state", "schema": SCHEMA, "conversation": conversation, "version": 0, "now": 0, "session": None,
-        "perception": {"messages": {}, "intents": [], "language": None},
+        "perception": {"messages": {}, "intents": {}, "language": None},
         "memory": {"anchor": {}, "summaries": []},
         "planning": {"flows": [], "owner": "agent", "queue": [], "turns": 0, "asked": {}, "clarified": 0,
                      "reviews": {}, "handover": None, "last_message": None},

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Protocol, Self, cast
+from typing import Protocol, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from schemas.errors import InterlockError
-from streams.runtime.client import consumer_config, words
+from streams.runtime.client import consumer_config, headers_of, words
 from streams.runtime.ports import Record
 from streams.settings import Settings
 
 TIMEOUT_S = 15.0  # one question to the broker
 SILENCE_S = 30.0  # neither a record nor an end for so long: the broker is away
+POLL_S = 0.2
 CHUNK = 2_000
 Place = tuple[str, int, int]  # topic, partition, offset to begin at
 
@@ -53,7 +54,8 @@ class LogSource(Protocol):
 class KafkaSource:
     """A LogSource on a cluster. Not for several threads, and one `read` at a time."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, timeout_s: float = TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
         self._consumer = Consumer(consumer_config(settings, f"{settings.group}-reader"))
 
     def __enter__(self) -> Self:
@@ -71,7 +73,7 @@ class KafkaSource:
     def partitions(self, topic: str) -> int:
         """See LogSource."""
         try:
-            found = self._consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
+            found = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
         except KafkaException as error:
             raise ReadError(_said(topic, error)) from error
         return 0 if found.error is not None else len(found.partitions)
@@ -79,7 +81,7 @@ class KafkaSource:
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """See LogSource."""
         try:
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT_S)
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=self._timeout_s)
         except KafkaException as error:
             raise ReadError(_said(f"{topic} {partition}", error)) from error
         return int(low), int(high)
@@ -87,7 +89,9 @@ class KafkaSource:
     def at_time(self, topic: str, partition: int, time_ms: int) -> int:
         """See LogSource."""
         try:
-            found = self._consumer.offsets_for_times([TopicPartition(topic, partition, time_ms)], timeout=TIMEOUT_S)
+            found = self._consumer.offsets_for_times(
+                [TopicPartition(topic, partition, time_ms)], timeout=self._timeout_s
+            )
         except KafkaException as error:
             raise ReadError(_said(f"{topic} {partition}", error)) from error
         offset = found[0].offset
@@ -100,7 +104,8 @@ class KafkaSource:
         waiting = {place for place, start in starts.items() if start < ends[place][1]}
         if not waiting:
             return
-        self._consumer.assign([TopicPartition(*place, starts[place]) for place in sorted(waiting)])
+        places_now = [TopicPartition(*place, starts[place]) for place in sorted(waiting)]
+        self._consumer.assign(places_now)
         try:
             for topic, partition, record in self._events():
                 place = (topic, partition)
@@ -114,6 +119,7 @@ class KafkaSource:
                     if not waiting:
                         return
         finally:
+            self._consumer.resume(places_now)  # a partition stays paused through another assignment
             self._consumer.unassign()
 
     def follow(self, places: Sequence[Place]) -> Iterator[Record | None]:
@@ -121,7 +127,7 @@ class KafkaSource:
         self._consumer.assign([TopicPartition(*place) for place in places])
         try:
             while True:
-                batch = self._consumer.consume(CHUNK, timeout=0.2)
+                batch = self._batch()
                 yield from (record for item in batch for _, _, record in self._said(item) if record is not None)
                 if not batch:
                     yield None
@@ -132,12 +138,17 @@ class KafkaSource:
         """Records, and None for a partition's end, until the caller has enough."""
         silent = 0.0
         while silent < SILENCE_S:
-            batch = self._consumer.consume(CHUNK, timeout=0.2)
-            silent = 0.0 if batch else silent + 0.2
+            batch = self._batch()
+            silent = 0.0 if batch else silent + POLL_S
             for item in batch:
                 yield from self._said(item)
         message = f"the broker says nothing for {SILENCE_S:.0f} s"
         raise ReadError(message)
+
+    def _batch(self) -> list[Message]:
+        """What is there, as soon as anything is: `consume` alone waits until it has as many as it may return."""
+        first = self._consumer.poll(POLL_S)
+        return [] if first is None else [first, *self._consumer.consume(CHUNK, timeout=0)]
 
     @staticmethod
     def _said(item: Message) -> Iterable[tuple[str, int, Record | None]]:
@@ -158,10 +169,9 @@ class KafkaSource:
 
 def to_record(item: Message) -> Record:
     """A client's message as a record; `time` is the append time in milliseconds."""
-    headers = cast("list[tuple[str, bytes | None]]", item.headers() or [])  # always bytes as they come from a broker
     return Record(
         item.topic() or "", item.partition() or 0, item.offset() or 0, item.timestamp()[1],
-        item.key(), item.value(), tuple(headers),
+        item.key(), item.value(), headers_of(item),
     )  # fmt: skip
 
 

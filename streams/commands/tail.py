@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from streams.reader import KafkaSource, Place
     from streams.runtime.ports import Record
 
-END = -1  # Kafka's own number for the end of a partition
-
 
 def tail(
     topic: Annotated[str, typer.Argument(help="The topic's name, such as messages.normalized.")],
@@ -53,7 +51,7 @@ def places_of(opened: KafkaSource, topic: str, start: str, key: str | None) -> l
 
 def _offset(opened: KafkaSource, topic: str, partition: int, start: str) -> int:
     if start == "end":
-        return END
+        return opened.bounds(topic, partition)[1]  # a number: "the end" would be wherever it is when a fetch begins
     if start == "start":
         return opened.bounds(topic, partition)[0]
     if start.isascii() and start.isdigit():

@@ -16,6 +16,7 @@ from streams.runtime.ports import Record
 from streams.runtime.wire import DIFFS
 
 NEAR_MS = 60_000  # the first decision of a session follows its first input within this, or everything is read
+EARLY_MS = 60_000  # partitions' brokers have clocks of their own: an effect can seem older than its cause (case D05)
 AFTER_MS = 900_000  # scores of a session may be decided so long after it
 
 
@@ -73,14 +74,15 @@ def collect(source: LogSource, stretch: Stretch, also: Iterable[str] = ()) -> li
     places = []
     for topic in CHAIN_TOPICS:
         if source.partitions(topic) > stretch.partition:
-            start = source.at_time(topic, stretch.partition, stretch.since_ms) if stretch.since_ms else 0
+            start = source.at_time(topic, stretch.partition, stretch.since_ms - EARLY_MS) if stretch.since_ms else 0
             places.append((topic, stretch.partition, start))
     keys = {key.encode() for key in (stretch.conversation, *also)}
     return [record for record in source.read(places, stretch.until_ms) if record.key in keys]
 
 
 def _first_diff(source: LogSource, session: str, began: int, until: int | None) -> Record | None:
-    places = [(DIFFS, partition, source.at_time(DIFFS, partition, began)) for partition in range(_partitions(source))]
+    early = began - EARLY_MS
+    places = [(DIFFS, partition, source.at_time(DIFFS, partition, early)) for partition in range(_partitions(source))]
     needle = session.encode()
     for record in source.read(places, until):
         if needle in (record.value or b"") and _session_of(record) == session:

@@ -8,7 +8,7 @@ import pytest
 
 from streams.commands.replay import as_object, chain_of, text_lines
 from streams.replay.chain import CHAIN_TOPICS, Step, build_chain, effects_of
-from streams.replay.find import NotFoundError, collect, conversation_stretch, session_stretch, session_time
+from streams.replay.find import EARLY_MS, NotFoundError, collect, conversation_stretch, session_stretch, session_time
 from streams.runtime.ports import Record
 from tests.streams.replay.recorded import REFUND, Recorded, refund, shifted, two_sessions
 
@@ -141,7 +141,7 @@ def test_a_session_is_sought_by_the_time_in_its_id() -> None:
     stretch = session_stretch(recorded.source, second)
     began = session_time(second)
     assert (REFUND, began, None) == (stretch.conversation, stretch.since_ms, stretch.until_ms)
-    assert all(one.time >= (began or 0) for one in collect(recorded.source, stretch))
+    assert all(one.time >= (began or 0) - EARLY_MS for one in collect(recorded.source, stretch))
     assert session_stretch(recorded.source, first).until_ms is not None
 
 

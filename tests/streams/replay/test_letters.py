@@ -97,7 +97,7 @@ def test_a_record_that_is_no_dead_letter_is_refused() -> None:
 
 
 def test_a_redrive_is_the_same_record_as_a_new_input() -> None:
-    """Bytes, key and headers are the refused record's, on its key's partition; it names its dead letter (promise 10)."""
+    """Bytes, key and headers are the refused record's; it names its dead letter (promise 10)."""
     recorded = refused()
     first, without, odd, misplaced = (
         redrive(one, recorded.keys, SETTINGS.partitions) for one in letters(recorded.source)
