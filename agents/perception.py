@@ -130,8 +130,10 @@ def _remember(draft: Draft, message: NormalizedMessage) -> None:
                                text=message.text[:KEPT_CHARS], intent=message.intent, language=message.language,
                                revision=ref.revision))  # fmt: skip
     link = IntentStep(intent=message.intent, confidence=message.confidence, at=ref.at, message_id=ref.message_id)
-    chain = [*draft.get("perception", "intents", default=()), link.model_dump(mode="json")]
-    draft.set(chain[-REMEMBERED:], "perception", "intents")
+    draft.set(link.model_dump(mode="json"), "perception", "intents", f"{ref.message_id}#{ref.revision}")
+    chain = draft.get("perception", "intents")
+    for oldest in list(chain)[: max(0, len(chain) - REMEMBERED)]:
+        draft.delete("perception", "intents", oldest)
     if any(char.isalpha() for char in message.text):
         draft.set(message.language, "perception", "language")
 

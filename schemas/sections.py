@@ -48,7 +48,9 @@ class PerceptionState(Model):
     """What was heard: the last 20 messages and intents, oldest first."""
 
     messages: dict[str, HeardMessage] = {}
-    intents: tuple[IntentStep, ...] = ()
+    intents: dict[str, IntentStep] = Field(
+        default={}, description="`message id#revision` to its reading: one link is one change in a diff"
+    )
     language: str | None = None
 
 

@@ -47,7 +47,7 @@ def test_the_state_remembers_what_was_heard() -> None:
         heard.message()[key] for key in ("text", "intent", "revision", "recalled")
     )
     link = {"intent": "refund", "confidence": message.confidence, "at": T0 - 10, "message_id": "m-1"}
-    assert [link] == heard.state["perception"]["intents"]
+    assert {"m-1#1": link} == heard.state["perception"]["intents"]
     assert "zh" == heard.state["perception"]["language"]
 
 
@@ -59,7 +59,7 @@ def test_the_last_twenty_are_remembered() -> None:
 
     assert [f"m-{number}" for number in range(3, 23)] == list(heard.state["perception"]["messages"])
     assert 20 == len(heard.state["perception"]["intents"])
-    assert "m-3" == heard.state["perception"]["intents"][0]["message_id"]
+    assert "m-3#1" == next(iter(heard.state["perception"]["intents"]))
 
 
 def test_a_push_repeated_under_another_id_is_one_message() -> None:
