@@ -34,6 +34,7 @@ from streams.settings import Settings
 log = logging.getLogger("interlock.worker")
 
 FLUSH_S = 5.0  # what the broker does not take within this is published again by the next owner
+OURS = ("interlock", "streams", "memory", "agents", "feedback")
 STOP_S = 15.0  # a clean stop may take so long, then it is cut off
 
 
@@ -51,15 +52,37 @@ class JsonLines(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
+class Seldom(logging.Filter):
+    """Of a library's lines with one text, at most one in `seconds`: a broker that is away fills no disk."""
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._last: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write the line; our own always."""
+        if record.name.startswith(OURS) and record.name != "interlock.kafka":
+            return True
+        text = record.msg if record.args and record.msg != "%s" else record.getMessage()
+        key = (record.name, str(text)[:40])
+        if record.created - self._last.get(key, float("-inf")) < self._seconds:
+            return False
+        self._last[key] = record.created
+        return True
+
+
 def log_to_stderr(level: str) -> None:
     """Structured lines of our own loggers; of libraries only warnings."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(Seldom())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in ("interlock", "streams", "memory"):
+    for name in OURS:
         logging.getLogger(name).setLevel(level)
-    for name in ("faust", "mode"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+    for name in ("faust", "mode", "aiokafka", "streams.app", "streams.runtime.faust_consumer"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # Faust's own lines go to its subclasses' loggers
+    logging.getLogger("aiokafka.consumer.group_coordinator").setLevel(logging.CRITICAL)  # a line for each partition
 
 
 class Worker:

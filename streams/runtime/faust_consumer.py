@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import aiokafka
 from aiokafka import TopicPartition
@@ -25,12 +25,13 @@ from streams.settings import Settings
 if TYPE_CHECKING:
     from mode import ServiceT
 
+T = TypeVar("T")
 log = logging.getLogger("interlock.consumer")
 
 FETCH_WAIT_MS = 200  # a fetch of silent partitions returns after this, so that a resumed one waits no longer
 BATCH = 500  # records taken from the fetcher at once
 IDLE_S = 0.25  # wait for records, where nothing is held back
-FAREWELL_S = 1.0
+TELL_S = 1.0  # telling the group our offsets may take so long; it is for information
 HELD_S = 0.01  # wait for records, where a full partition waits for room
 
 Positions = Mapping[tuple[str, int], int]
@@ -112,10 +113,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             metadata_max_age_ms=60_000,
         )
 
+    async def _there(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run on the driver's loop. Faust's own queue has two workers, which a fetch and a seek can both block."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
+
     async def take(self, active: Active, epoch: int, wait_s: float) -> tuple[Mapping[TP, list[Any]], Positions]:
         """Fetched records, and where the fetcher stands after them; nothing when the assignment changed."""
-        return cast("tuple[Mapping[TP, list[Any]], Positions]",
-                    await self.call_thread(self._take, active, epoch, wait_s))  # fmt: skip
+        return await self._there(self._take(active, epoch, wait_s))
 
     async def _take(self, active: Active, epoch: int, wait_s: float) -> tuple[Mapping[TP, list[Any]], Positions]:
         async with self._fetching:
@@ -123,6 +127,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if not parent.flow_active or parent.intake.epoch != epoch:
                 return {}, {}
             fetcher = self._ensure_consumer()._fetcher
+            if fetcher._subscriptions.reassignment_in_progress:
+                await asyncio.sleep(HELD_S)  # it would wait for the assignment, and the seek after that for us
+                return {}, {}
             with fetcher._subscriptions.fetch_context():
                 records = await fetcher.fetched_records(active, timeout=wait_s, max_records=BATCH)
             return records, self._standing(active)
@@ -151,7 +158,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def seek_all(self, positions: Positions) -> None:
         """Set the position of each topic partition; no fetch of before is still under way."""
         self.wake()
-        await self.call_thread(self._seek_all, positions)
+        await self._there(self._seek_all(positions))
 
     async def _seek_all(self, positions: Positions) -> None:
         async with self._fetching:
@@ -164,7 +171,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def tell(self, offsets: Positions) -> None:
         """Commit offsets to the group: only informative, so a refusal is no failure."""
-        await self.call_thread(self._tell, offsets)
+        await self._there(self._tell(offsets))
 
     async def _tell(self, offsets: Positions) -> None:
         consumer = self._ensure_consumer()
@@ -175,14 +182,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             return
         crash("group.before")
         try:
-            await consumer.commit(ours)
+            # bounded: one that outlives its assignment would be taken for another member, and cost a rebalance
+            await asyncio.wait_for(consumer.commit(ours), TELL_S)
             crash("group.after")
-        except KafkaError as error:
-            log.info("group offsets not taken: %r", error)
+        except (KafkaError, TimeoutError) as error:
+            log.info("group offsets not taken: %s", type(error).__name__)
 
     async def beat(self) -> float | None:
         """Ask the coordinator whether we are still a member: the monotonic time before its yes, else None."""
-        return cast("float | None", await self.call_thread(self._beat))
+        return await self._there(self._beat())
 
     async def _beat(self) -> float | None:
         coordinator = self._ensure_consumer()._coordinator
@@ -254,11 +262,9 @@ class Consumer(driver.Consumer):
         await super().on_partitions_revoked(revoked)
 
     async def farewell(self, handled: Positions) -> None:
-        """Tell the group a last time; it is for information, so nobody waits long for it."""
-        try:
-            await asyncio.wait_for(self._thread.tell(handled), FAREWELL_S)
-        except TimeoutError:
-            log.info("group offsets not taken in time")
+        """Tell the group a last time."""
+        if handled:
+            await self._thread.tell(handled)
 
     async def perform_seek(self) -> None:
         """Set position, read offset and committed offset to what the diffs say is handled, and pauses again."""

@@ -31,9 +31,8 @@ class KafkaSender:
         self._loop = asyncio.get_running_loop()
         self._on_fatal = on_fatal
         # 0: a record waits for its broker as long as it takes; its diff is committed, it can't be given up
-        config = producer_config(settings, **{
-            "message_timeout_ms": 0, "linger_ms": settings.emit_linger_ms, "client_id": f"{settings.group}-send", **extra,
-        })  # fmt: skip
+        ours = {"message_timeout_ms": 0, "linger_ms": settings.emit_linger_ms, "client_id": f"{settings.group}-send"}
+        config = producer_config(settings, **ours, **extra)
         self._producer = Producer(config)
         self._waiting: deque[tuple[Outgoing, asyncio.Future[int]]] = deque()
         self._done: deque[_Done] = deque()

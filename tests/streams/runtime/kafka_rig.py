@@ -24,6 +24,7 @@ from streams.clock import SystemClock, fresh_id
 from streams.metrics import RecordedMetrics
 from streams.runtime.client import headers_of
 from streams.runtime.hosting import KafkaHost
+from streams.runtime.owner import Host
 from streams.runtime.ports import EffectHandler, Fact, Record
 from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.table import Row
@@ -95,6 +96,17 @@ class Rig:
         """The register, partition by partition in offset order."""
         return [orjson.loads(record.value or b"null") for record in self.records("state.diffs")]
 
+    def versions(self) -> dict[str, list[int]]:
+        """The versions in the register by conversation, in the order in which they were written."""
+        found: dict[str, list[int]] = {}
+        for diff in self.diffs():
+            found.setdefault(diff["conversation"], []).append(diff["version"])
+        return found
+
+    def whole(self) -> bool:
+        """No gap and no second version (promise 3)."""
+        return all(list(range(1, len(found) + 1)) == found for found in self.versions().values())
+
     def group_offsets(self) -> dict[tuple[str, int], int]:
         """What the group has committed."""
         asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.settings.group)])
@@ -103,11 +115,11 @@ class Rig:
 
     @contextlib.asynccontextmanager
     async def worker(self, handlers: Mapping[str, EffectHandler] | None = None, table: Sequence[Row] | None = None,
-                     *, opened: bool = True, snapshots: LocalSnapshots | None = None,
+                     *, opened: bool = True, snapshots: LocalSnapshots | None = None, host: Host | None = None,
                      **values: Any) -> AsyncIterator[Node]:  # fmt: skip
         """A worker in this process; stopped cleanly at the end unless it ended before."""
         node = Node(self.settings.model_copy(update=values), rows() if table is None else table, handlers or {},
-                    snapshots)  # fmt: skip
+                    snapshots, host)  # fmt: skip
         try:
             if opened:
                 await node.until(lambda: bool(node.numbers))
@@ -129,9 +141,9 @@ class Node:
     """A worker on this event loop."""
 
     def __init__(self, settings: Settings, table: Sequence[Row], handlers: Mapping[str, EffectHandler],
-                 snapshots: LocalSnapshots | None = None) -> None:  # fmt: skip
+                 snapshots: LocalSnapshots | None = None, host: Host | None = None) -> None:  # fmt: skip
         self.metrics = RecordedMetrics()
-        self.worker = Worker(settings, lambda made: KafkaHost(
+        self.worker = Worker(settings, lambda made: host or KafkaHost(
             settings, table, made.sender, made.offsets, MemoryKeyStore(), handlers, self.metrics, snapshots),
             metrics=self.metrics)  # fmt: skip
         self.task = asyncio.create_task(self.worker.run())
@@ -161,6 +173,13 @@ class Node:
         """End it; its exit status."""
         self.worker.stop()
         return await self.task
+
+
+async def rejoined(node: Node) -> None:
+    """All partitions of a lone worker are lost and regained."""
+    before = node.worker.owner.epoch
+    node.worker.owner.group.rejoin()
+    await node.until(lambda: node.worker.owner.epoch > before and len(node.numbers) == PARTITIONS)
 
 
 def _all(reader: Consumer, topic: str, count: int) -> Iterator[Record]:

@@ -10,38 +10,15 @@ import time
 
 import orjson
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 
-from schemas.partition import place
-from schemas.system import SystemEvent
 from schemas.topics import INPUT_TOPICS
 from streams.runtime.commit import KafkaCommitter
 from streams.runtime.owner import RefusedError
-from tests.streams.runtime.kafka_rig import PARTITIONS, Node, Rig, now_ms, wait_until
+from tests.streams.runtime.kafka_rig import PARTITIONS, Rig, rejoined, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 ALL = set(range(PARTITIONS))
-
-
-def versions(rig: Rig) -> dict[str, list[int]]:
-    """The versions in the register by conversation, in the order in which they were written."""
-    found: dict[str, list[int]] = {}
-    for diff in rig.diffs():
-        found.setdefault(diff["conversation"], []).append(diff["version"])
-    return found
-
-
-def whole(rig: Rig) -> bool:
-    """No gap, no second version, and each diff's before is the last one's after (promise 3)."""
-    return all(list(range(1, len(found) + 1)) == found for found in versions(rig).values())
-
-
-async def rejoined(node: Node) -> None:
-    """All partitions are lost and regained."""
-    before = node.worker.owner.epoch
-    node.worker.owner.group.rejoin()
-    await node.until(lambda: node.worker.owner.epoch > before and node.numbers == ALL)
 
 
 async def test_two_workers_get_whole_partitions(rig: Rig) -> None:
@@ -81,7 +58,7 @@ async def test_work_finished_before_a_scale_out_is_not_done_again(rig: Rig) -> N
             rig.producer.flush()
             await two.until(lambda: len(rig.diffs()) > 40)
     assert len(rig.diffs()) == 41
-    assert whole(rig)
+    assert rig.whole()
 
 
 async def test_partition_lost_and_regained_goes_on_from_its_diffs(rig: Rig) -> None:
@@ -97,7 +74,7 @@ async def test_partition_lost_and_regained_goes_on_from_its_diffs(rig: Rig) -> N
     async with rig.worker() as again:
         await again.handled("channel.events", 30)
     assert len(rig.diffs()) == 30
-    assert whole(rig)
+    assert rig.whole()
 
 
 async def test_fenced_partition_asks_for_a_new_assignment_and_goes_on(rig: Rig) -> None:
@@ -113,7 +90,7 @@ async def test_fenced_partition_asks_for_a_new_assignment_and_goes_on(rig: Rig) 
         rig.producer.flush()
         await node.until(lambda: node.metrics.value("interlock_partition_stops_total", "fenced") == 1)
         await node.handled("channel.events", 5)
-    assert {f"demo/web/{sender}": [1, 2, 3, 4, 5]} == versions(rig)
+    assert {f"demo/web/{sender}": [1, 2, 3, 4, 5]} == rig.versions()
 
 
 async def test_killed_worker_is_replaced_and_nothing_is_done_twice(rig: Rig) -> None:
@@ -131,7 +108,7 @@ async def test_killed_worker_is_replaced_and_nothing_is_done_twice(rig: Rig) -> 
         await node.handled("channel.events", said)
         assert time.monotonic() - died < 15
     assert len(rig.diffs()) == said
-    assert whole(rig)
+    assert rig.whole()
 
 
 async def test_thawed_worker_does_not_take_the_partition_back(rig: Rig) -> None:
@@ -154,103 +131,7 @@ async def test_thawed_worker_does_not_take_the_partition_back(rig: Rig) -> None:
     finally:
         frozen.terminate()
         assert await asyncio.to_thread(frozen.wait, 30) == 0
-    assert {"demo/web/u1": [1, 2, 3, 4, 5]} == versions(rig)
-
-
-async def test_cut_json_is_one_dead_letter_and_the_rest_goes_on(rig: Rig) -> None:
-    """Of six records the third is cut: five are decided, one is dead with its place, the worker runs on (case C07)."""
-    key = b"demo/web/u1"
-    async with rig.worker() as node:
-        for number in range(6):
-            if number == 2:
-                rig.raw("channel.events", place(key.decode(), PARTITIONS), key, b'{"amount":"abc')
-            else:
-                rig.say(number)
-        rig.producer.flush()
-        await node.handled("channel.events", 6)
-        assert not node.task.done()
-    dead = [orjson.loads(record.value or b"") for record in rig.records("channel.events.dlq")]
-    assert [("channel.events", place(key.decode(), PARTITIONS), 2)] == [
-        (letter["topic"], letter["partition"], letter["offset"]) for letter in dead]  # fmt: skip
-    assert 5 == sum(diff["reasons"][0]["rule"] == "test.heard" for diff in rig.diffs())
-
-
-async def test_null_values_are_acknowledged(rig: Rig) -> None:
-    """Three nulls and a valid record: the group's offset passes all four, also after a restart (case C09)."""
-    partition = place("demo/web/u1", PARTITIONS)
-    async with rig.worker() as node:
-        for _ in range(3):
-            rig.raw("channel.events", partition, b"demo/web/u1", None)
-        rig.say(3)
-        rig.producer.flush()
-        await node.handled("channel.events", 4)
-    assert rig.group_offsets()["channel.events", partition] == 4
-    async with rig.worker() as again:
-        await again.until(lambda: again.numbers == ALL)
-        await again.handled("channel.events", 4)
-    assert {"demo/web/u1": [1, 2, 3, 4]} == versions(rig)
-
-
-async def test_paused_topic_stays_paused_across_a_rebalance(rig: Rig) -> None:
-    """Over the limit a topic partition stops, also after a rejoin and a restart, until resumed (promise 10)."""
-    partition = place("demo/web/u1", PARTITIONS)
-    async with rig.worker(dlq_limit=2) as node:
-        await node.until(lambda: node.numbers == ALL)
-        for _ in range(4):
-            rig.raw("channel.events", partition, b"demo/web/u1", b"{cut")
-        rig.say(4)
-        rig.producer.flush()
-        await node.until(lambda: bool(node.worker.owner.running[partition].paused))
-        await rejoined(node)
-        assert {"channel.events"} == node.worker.owner.running[partition].paused
-    async with rig.worker(dlq_limit=2) as again:
-        await again.until(lambda: again.numbers == ALL)
-        await asyncio.sleep(1)
-        assert not [diff for diff in rig.diffs() if diff["reasons"][0]["rule"] == "test.heard"]
-        resume(rig, partition)
-        await again.handled("channel.events", 5)
-    assert ["test.heard"] == [diff["reasons"][0]["rule"] for diff in rig.diffs() if diff["cause"]["id"] == "ev-4"]
-
-
-def resume(rig: Rig, partition: int) -> None:
-    """The operator's command."""
-    word = SystemEvent(event_id=f"resume-{now_ms()}", kind="partition_resumed", subject="channel.events", by="op",
-                       at=now_ms())  # fmt: skip
-    rig.publish("system.events", f"~{partition}", word, word.event_id)
-    rig.producer.flush()
-
-
-async def test_full_partition_is_read_no_further(rig: Rig) -> None:
-    """At most `lanes_max` inputs are in flight, and all are handled in the end, in order (promise 3)."""
-    seen = 0
-    async with rig.worker(lanes_max=10, commit_max=3) as node:
-        await node.until(lambda: node.numbers == ALL)
-        for number in range(300):
-            rig.say(number, text=f"{number}")
-        rig.producer.flush()
-        runtime = node.worker.owner.running[place("demo/web/u1", PARTITIONS)]
-        while runtime.handled()["channel.events"] < 300:
-            seen = max(seen, runtime.in_flight)
-            await asyncio.sleep(0.001)
-    assert 0 < seen <= 10
-    assert [f"{number}" for number in range(300)] == [diff["reasons"][0]["text"] for diff in rig.diffs()]
-
-
-async def test_deadline_passes_a_foreign_transactions_marker(rig: Rig) -> None:
-    """A marker at the end of an input topic is no input: the deadline fires when the rest is handled (case D01)."""
-    foreign = Producer({"bootstrap.servers": rig.bootstrap, "transactional.id": rig.settings.group + "-foreign"})
-    foreign.init_transactions(30)
-    plain, rig.producer = rig.producer, foreign
-    foreign.begin_transaction()
-    rig.say(1, "timer10")
-    foreign.commit_transaction()
-    rig.producer = plain
-    async with rig.worker() as node:
-        partition = place("demo/web/u1", PARTITIONS)
-        await node.until(lambda: node.numbers == ALL)
-        await node.until(lambda: node.worker.owner.running[partition].handled()["channel.events"] == 2)
-        await node.handled("timers.fired", 1, 15)
-    assert ["test.heard", "test.timer"] == [diff["reasons"][0]["rule"] for diff in rig.diffs()]
+    assert {"demo/web/u1": [1, 2, 3, 4, 5]} == rig.versions()
 
 
 async def test_gap_stops_its_partition_alone_and_does_not_spin(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
