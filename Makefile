@@ -9,9 +9,11 @@ RECORDS ?= 10000
 ONLY   ?=
 RUN    := $(VENV)/.run-installed
 DEV    := $(VENV)/.dev-installed
+BENCH  := $(VENV)/.bench-installed
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet
 LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras \
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
 .PHONY: help setup test test-fast check format demo chaos fuzz bench requirements cases budget docs lock clean
 
@@ -29,6 +31,10 @@ $(RUN): requirements.lock pyproject.toml | $(PY)
 
 $(DEV): requirements-dev.lock $(RUN)
 	$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+$(BENCH): requirements-bench.lock $(DEV)
+	$(PIP) install --require-hashes --requirement requirements-bench.lock
 	@touch $@
 
 setup: $(RUN) $(DEV) ## make .venv from the locked requirements
@@ -60,8 +66,8 @@ chaos: $(DEV) ## kill -9 at the named points; KILLS=200 adds random kills
 fuzz: $(DEV) ## rubbish on every input topic
 	$(PY) -m tests.fuzz.run --records $(RECORDS)
 
-bench: $(DEV) ## the speed figures; ONLY=name,name runs some
-	$(PY) -m bench.run --only "$(ONLY)"
+bench: $(BENCH) ## the speed figures; ONLY=name,name runs some, WRITE=1 writes docs/performance.md
+	$(PY) -m bench.run --only "$(ONLY)" $(if $(WRITE),--write)
 
 requirements: $(DEV) ## each requirement and case with the tests that name it
 	@$(PY) -m tests.quality.ledger --list
@@ -74,8 +80,9 @@ docs: $(DEV) ## write the generated parts of the documentation again
 
 lock: $(DEV) ## resolve the requirements again, with hashes
 	$(LOCK) --build-deps-for editable --output-file requirements.lock pyproject.toml
-	$(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"]))' \
-	| $(LOCK) --constraint requirements.lock --output-file requirements-dev.lock -
+	$(call GROUP,dev) | $(LOCK) --constraint requirements.lock --output-file requirements-dev.lock -
+	$(call GROUP,bench) | $(LOCK) --constraint requirements.lock --constraint requirements-dev.lock \
+	    --output-file requirements-bench.lock -
 
 clean: ## remove the environment and all local data
 	rm -rf $(VENV) .interlock .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
