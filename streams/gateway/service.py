@@ -28,6 +28,7 @@ from streams.settings import Settings
 LOOK_BACK_DAYS = 7  # an older request that nobody answered is in the log, not on the board
 FLUSH_SECONDS = 5.0
 METADATA_SECONDS = 15.0
+RETRY_SECONDS = 0.5
 APPEAR_SECONDS = 3.0  # a topic that was just made is not known to the broker's readers at once
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class TopicReader:
         self._loop = asyncio.get_running_loop()
         self._take = take
         self._consumer = Consumer(consumer_config(settings, f"{settings.group}-board", enable_partition_eof=False))
-        self._assign(topics, since_ms)
+        self._topics, self._since_ms = topics, since_ms
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read, name="board", daemon=True)
         self._thread.start()
@@ -52,12 +53,25 @@ class TopicReader:
         self._stop.set()
         self._thread.join(5)
 
-    def _assign(self, topics: tuple[str, ...], since_ms: int) -> None:
-        wanted = [TopicPartition(topic, partition, since_ms)
-                  for topic in topics for partition in range(_partitions(self._consumer, topic))]  # fmt: skip
-        self._consumer.assign(self._consumer.offsets_for_times(wanted, timeout=METADATA_SECONDS))
+    def _assign(self) -> bool:
+        """Begin at the first record after the time; False while the broker can't say where that is."""
+        try:
+            ends = {(topic, number): self._consumer.get_watermark_offsets(TopicPartition(topic, number), 5)[1]
+                    for topic in self._topics for number in range(_partitions(self._consumer, topic))}  # fmt: skip
+            found = self._consumer.offsets_for_times([TopicPartition(*part, self._since_ms) for part in ends],
+                                                     timeout=METADATA_SECONDS)  # fmt: skip
+        except (KafkaException, BrokerError) as error:
+            log.warning("human requests can't be read yet: %s", error)
+            return False
+        for part in found:
+            if part.offset < 0:  # nothing that late: from the end as it was before the question, to miss nothing
+                part.offset = ends[part.topic, part.partition]
+        self._consumer.assign(found)
+        return True
 
     def _read(self) -> None:
+        while not self._stop.is_set() and not self._assign():
+            self._stop.wait(RETRY_SECONDS)
         while not self._stop.is_set():
             for message in self._consumer.consume(200, timeout=0.5):
                 error = message.error()
