@@ -19,6 +19,7 @@ from streams.runtime.ports import Effect
 
 Behave = Callable[[str, asyncio.StreamWriter], Awaitable[None]]
 GOOD = {"refund_id": "RF-1", "order_id": "1001", "amount_fen": 5_000, "status": "accepted"}
+pytestmark = pytest.mark.slow  # real sockets and real pauses between attempts: 6 s in all
 CLIENTS = pytest.mark.parametrize("client", [httpx.AsyncClient, HttpxAiohttpClient])
 Client = type[httpx.AsyncClient]
 
