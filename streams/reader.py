@@ -5,7 +5,7 @@ An end is a position, never a count: transaction markers and compacted records t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -21,6 +21,7 @@ SILENCE_S = 30.0  # neither a record nor an end for so long: the broker is away
 POLL_S = 0.2
 CHUNK = 2_000
 Place = tuple[str, int, int]  # topic, partition, offset to begin at
+Keep = Callable[[bytes | None, bytes | None], bool]  # key and value, before anything else is done with a record
 
 
 class ReadError(InterlockError):
@@ -42,8 +43,8 @@ class LogSource(Protocol):
         """The first offset appended at or after the time; the end when there is none."""
         ...
 
-    def read(self, places: Sequence[Place], until_ms: int | None = None) -> Iterator[Record]:
-        """Committed records from each place up to the end that it has now.
+    def read(self, places: Sequence[Place], until_ms: int | None = None, keep: Keep | None = None) -> Iterator[Record]:
+        """Committed records from each place up to the end that it has now; only those that `keep` says yes to.
 
         In offset order within a partition; partitions come interleaved. A partition also ends at its first
         record appended after `until_ms`.
@@ -97,30 +98,40 @@ class KafkaSource:
         offset = found[0].offset
         return int(offset) if offset >= 0 else self.bounds(topic, partition)[1]
 
-    def read(self, places: Sequence[Place], until_ms: int | None = None) -> Iterator[Record]:
+    def read(self, places: Sequence[Place], until_ms: int | None = None, keep: Keep | None = None) -> Iterator[Record]:
         """See LogSource. Raises ReadError when the broker goes away."""
-        ends = {(topic, partition): self.bounds(topic, partition) for topic, partition, _ in places}
-        starts = {place[:2]: max(place[2], ends[place[:2]][0]) for place in places}
-        waiting = {place for place, start in starts.items() if start < ends[place][1]}
-        if not waiting:
+        bounds = {place[:2]: self.bounds(*place[:2]) for place in places}
+        starts = {place[:2]: max(place[2], bounds[place[:2]][0]) for place in places}
+        ends = {place: bounds[place][1] for place, start in starts.items() if start < bounds[place][1]}
+        if not ends:
             return
-        places_now = [TopicPartition(*place, starts[place]) for place in sorted(waiting)]
-        self._consumer.assign(places_now)
+        assigned = [TopicPartition(*place, starts[place]) for place in sorted(ends)]
+        self._consumer.assign(assigned)
         try:
-            for topic, partition, record in self._events():
-                place = (topic, partition)
-                if place not in waiting:
-                    continue
-                late = record is None or (until_ms is not None and record.time > until_ms)
-                if record is not None and not late and record.offset < ends[place][1]:
-                    yield record
-                if late or (record is not None and record.offset >= ends[place][1] - 1):
-                    self._leave(place, waiting)
-                    if not waiting:
-                        return
+            for item in self._messages():
+                yield from self._one(item, ends, until_ms, keep)
+                if not ends:
+                    return
         finally:
-            self._consumer.resume(places_now)  # a partition stays paused through another assignment
+            self._consumer.resume(assigned)  # a partition stays paused through another assignment
             self._consumer.unassign()
+
+    def _one(
+        self, item: Message, ends: dict[tuple[str, int], int], until_ms: int | None, keep: Keep | None
+    ) -> Iterator[Record]:
+        """The record, if it is wanted; a partition that is at its end leaves `ends`. Hot: cheap checks go first."""
+        place = (item.topic() or "", item.partition() or 0)
+        end = ends.get(place)
+        if end is None:
+            return
+        offset = item.offset() or 0
+        if _at_end(item) or (until_ms is not None and item.timestamp()[1] > until_ms):
+            self._leave(place, ends)
+            return
+        if offset < end and (keep is None or keep(item.key(), item.value())):
+            yield to_record(item)
+        if offset >= end - 1:
+            self._leave(place, ends)
 
     def follow(self, places: Sequence[Place]) -> Iterator[Record | None]:
         """Records from each place for ever; None while there is nothing new."""
@@ -128,20 +139,19 @@ class KafkaSource:
         try:
             while True:
                 batch = self._batch()
-                yield from (record for item in batch for _, _, record in self._said(item) if record is not None)
+                yield from (to_record(item) for item in batch if not _at_end(item))
                 if not batch:
                     yield None
         finally:
             self._consumer.unassign()
 
-    def _events(self) -> Iterator[tuple[str, int, Record | None]]:
-        """Records, and None for a partition's end, until the caller has enough."""
+    def _messages(self) -> Iterator[Message]:
+        """Records and ends of partitions, until the caller has enough."""
         silent = 0.0
         while silent < SILENCE_S:
             batch = self._batch()
             silent = 0.0 if batch else silent + POLL_S
-            for item in batch:
-                yield from self._said(item)
+            yield from batch
         message = f"the broker says nothing for {SILENCE_S:.0f} s"
         raise ReadError(message)
 
@@ -150,21 +160,22 @@ class KafkaSource:
         first = self._consumer.poll(POLL_S)
         return [] if first is None else [first, *self._consumer.consume(CHUNK, timeout=0)]
 
-    @staticmethod
-    def _said(item: Message) -> Iterable[tuple[str, int, Record | None]]:
-        error = item.error()
-        topic, partition = item.topic() or "", item.partition() or 0
-        if error is None:
-            yield topic, partition, to_record(item)
-        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (the library's public constant)
-            yield topic, partition, None
-        elif not error.retriable():
-            message = f"{topic} {partition}: {words(error)}"
-            raise ReadError(message)
-
-    def _leave(self, place: tuple[str, int], waiting: set[tuple[str, int]]) -> None:
-        waiting.discard(place)
+    def _leave(self, place: tuple[str, int], ends: dict[tuple[str, int], int]) -> None:
+        del ends[place]
         self._consumer.pause([TopicPartition(*place)])
+
+
+def _at_end(item: Message) -> bool:
+    """Whether it says that the partition's end was reached, or something passing. Raises ReadError for a real error."""
+    error = item.error()
+    if error is None:
+        return False
+    if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (the library's public constant)
+        return True
+    if error.retriable():
+        return False
+    message = f"{item.topic()} {item.partition()}: {words(error)}"
+    raise ReadError(message)
 
 
 def to_record(item: Message) -> Record:

@@ -15,8 +15,8 @@ from streams.replay.chain import CHAIN_TOPICS
 from streams.runtime.ports import Record
 from streams.runtime.wire import DIFFS
 
-NEAR_MS = 60_000  # the first decision of a session follows its first input within this, or everything is read
-EARLY_MS = 60_000  # partitions' brokers have clocks of their own: an effect can seem older than its cause (case D05)
+NEAR_MS = 10_000  # the first decision of a session follows its first input within this, or everything is read
+EARLY_MS = 5_000  # partitions' brokers have clocks of their own: an effect can seem older than its cause (case D05)
 AFTER_MS = 900_000  # scores of a session may be decided so long after it
 
 
@@ -60,7 +60,7 @@ def session_stretch(source: LogSource, session: str) -> Stretch:
     if began is None:
         message = f"{session!r} is no session id (a UUIDv7), and no conversation id (shop/channel/sender)"
         raise NotFoundError(message)
-    found = _first_diff(source, session, began, began + NEAR_MS) or _first_diff(source, session, began, None)
+    found = _first_diff(source, session, began, began + NEAR_MS) or _first_diff(source, session, began - EARLY_MS, None)
     if found is None:
         message = f"session {session}: no decision of it on {DIFFS} from {began} ms on; its records may be gone"
         raise NotFoundError(message)
@@ -77,17 +77,14 @@ def collect(source: LogSource, stretch: Stretch, also: Iterable[str] = ()) -> li
             start = source.at_time(topic, stretch.partition, stretch.since_ms - EARLY_MS) if stretch.since_ms else 0
             places.append((topic, stretch.partition, start))
     keys = {key.encode() for key in (stretch.conversation, *also)}
-    return [record for record in source.read(places, stretch.until_ms) if record.key in keys]
+    return list(source.read(places, stretch.until_ms, lambda key, _: key in keys))
 
 
 def _first_diff(source: LogSource, session: str, began: int, until: int | None) -> Record | None:
-    early = began - EARLY_MS
-    places = [(DIFFS, partition, source.at_time(DIFFS, partition, early)) for partition in range(_partitions(source))]
+    places = [(DIFFS, partition, source.at_time(DIFFS, partition, began)) for partition in range(_partitions(source))]
     needle = session.encode()
-    for record in source.read(places, until):
-        if needle in (record.value or b"") and _session_of(record) == session:
-            return record
-    return None
+    named = source.read(places, until, lambda _, value: value is not None and needle in value)
+    return next((record for record in named if _session_of(record) == session), None)
 
 
 def _next_session(source: LogSource, stretch: Stretch, session: str) -> int | None:
@@ -101,7 +98,7 @@ def _next_session(source: LogSource, stretch: Stretch, session: str) -> int | No
 def _diffs(source: LogSource, stretch: Stretch) -> Iterator[Record]:
     start = source.at_time(DIFFS, stretch.partition, stretch.since_ms)
     key = stretch.conversation.encode()
-    return (record for record in source.read([(DIFFS, stretch.partition, start)]) if record.key == key)
+    return source.read([(DIFFS, stretch.partition, start)], None, lambda found, _: found == key)
 
 
 def _session_of(record: Record) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from schemas.topics import TOPICS
-from streams.reader import Place
+from streams.reader import Keep, Place
 from streams.runtime.ports import Record
 
 
@@ -33,11 +33,11 @@ class LocalSource:
         found = (record.offset for record in part if record.time >= time_ms)
         return next(found, self.bounds(topic, partition)[1])
 
-    def read(self, places: Sequence[Place], until_ms: int | None = None) -> Iterator[Record]:
+    def read(self, places: Sequence[Place], until_ms: int | None = None, keep: Keep | None = None) -> Iterator[Record]:
         """See LogSource."""
         for topic, partition, start in places:
             for record in self._parts.get((topic, partition), []):
                 if until_ms is not None and record.time > until_ms:
                     break
-                if record.offset >= start:
+                if record.offset >= start and (keep is None or keep(record.key, record.value)):
                     yield record

@@ -50,7 +50,7 @@ def read_history(source: LogSource, conversation: str) -> History:
             raise NotFoundError(message)
         places.append((topic, place(conversation, count), 0))
     key = conversation.encode()
-    history = history_of(conversation, (record for record in source.read(places) if record.key == key))
+    history = history_of(conversation, source.read(places, None, lambda found, _: found == key))
     if not history.newest:
         message = f"{conversation}: no such conversation on {UPDATES} or {DIFFS}"
         raise NotFoundError(message)
