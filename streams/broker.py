@@ -129,15 +129,25 @@ class EmbeddedKafka:
                 return self.bootstrap
             java, jars = find_java(), kafka_jars(self._jars)
             state = self._configure()
-            command = [str(java), "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, jars)),
-                       f"-Dlog4j2.configurationFile=file:{self.folder / 'log4j2.properties'}"]
+            command = [
+                str(java),
+                "-Xmx512m",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                os.pathsep.join(map(str, jars)),
+                f"-Dlog4j2.configurationFile=file:{self.folder / 'log4j2.properties'}",
+            ]
             self._format(command)
             if self.log_file.exists():
                 self.log_file.replace(self.log_file.with_suffix(".log.1"))
             with self.log_file.open("wb") as output:  # a session of its own: Ctrl-C reaches us, and we stop it
-                self._process = subprocess.Popen([*command, "kafka.Kafka", str(self._properties)], stdout=output,
-                                                 stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                                 start_new_session=True)
+                self._process = subprocess.Popen(
+                    [*command, "kafka.Kafka", str(self._properties)],
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
             self.started = True
             self._save(BrokerState(self._process.pid, state.port, state.controller_port))
             try:
@@ -201,8 +211,9 @@ class EmbeddedKafka:
             raise BrokerError(message)
         port = self._wanted or (old.port if old and _free(old.port) else _free_port())
         controller = old.controller_port if old and _free(old.controller_port) else _free_port(port)
-        self._properties.write_text(_PROPERTIES.format(
-            port=port, controller=controller, data=self.folder / "data", size=MAX_MESSAGE_BYTES))
+        self._properties.write_text(
+            _PROPERTIES.format(port=port, controller=controller, data=self.folder / "data", size=MAX_MESSAGE_BYTES)
+        )
         (self.folder / "log4j2.properties").write_text(_LOGGING)
         return BrokerState(0, port, controller)
 
@@ -210,8 +221,12 @@ class EmbeddedKafka:
         if self._formatted_id() is not None:
             return
         cluster = "I" + base64.urlsafe_b64encode(os.urandom(16)).decode()[1:22]  # never a leading dash
-        done = subprocess.run([*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c",
-                               str(self._properties)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
             message = f"the broker's folder {self.folder} can't be formatted:\n{(done.stderr + done.stdout)[-2000:]}"
             raise BrokerError(message)

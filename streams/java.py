@@ -133,8 +133,13 @@ def _progress() -> Iterator[Progress | None]:
     from rich.progress import BarColumn, DownloadColumn, TextColumn  # noqa: PLC0415
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
-    bars = Bars(TextColumn("Fetching Kafka: {task.description}"), BarColumn(), DownloadColumn(),
-                console=Console(stderr=True), transient=True)
+    bars = Bars(
+        TextColumn("Fetching Kafka: {task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
 
     @contextlib.contextmanager
     def one(name: str, size: int) -> Iterator[Callable[[int], None]]:

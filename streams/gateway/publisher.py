@@ -74,4 +74,3 @@ class Publisher:
 
 async def _offset(sent: Awaitable[int]) -> int:
     return await sent
-

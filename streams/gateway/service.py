@@ -147,5 +147,3 @@ async def run_gateway(settings: Settings, listener: socket.socket, stop: asyncio
     if fatal or left:
         message = f"the producer broke: {fatal[0]}" if fatal else f"{left} records did not reach the broker"
         raise BrokerError(message)
-
-

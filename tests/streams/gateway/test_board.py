@@ -20,8 +20,18 @@ def record(topic: str, record_id: str, value: Model, conversation: str = CONVERS
 
 def request(name: str = "q-1", **changes: Any) -> Record:
     """A request on human.requests."""
-    values = {"request_id": name, "session_id": "s", "kind": "review", "rule": "planning.review", "reason": "money",
-              "requested_at": NOW, "expires_at": NOW + 600_000, "call_hash": "h", "tool": "create_refund", **changes}
+    values = {
+        "request_id": name,
+        "session_id": "s",
+        "kind": "review",
+        "rule": "planning.review",
+        "reason": "money",
+        "requested_at": NOW,
+        "expires_at": NOW + 600_000,
+        "call_hash": "h",
+        "tool": "create_refund",
+        **changes,
+    }
     return record("human.requests", name, HumanRequest(**values))
 
 

@@ -124,8 +124,18 @@ async def test_a_stop_with_open_streams_is_quick_and_the_outbox_stays(rig: Rig, 
 
 def _ask(rig: Rig, kind: Any) -> str:
     name = fresh_id("q")
-    request = HumanRequest(request_id=name, session_id="s", kind=kind, rule="r", reason="money", requested_at=now_ms(),
-                           expires_at=None, call_hash="hash-1", tool="create_refund", args={"amount_fen": 5000})
+    request = HumanRequest(
+        request_id=name,
+        session_id="s",
+        kind=kind,
+        rule="r",
+        reason="money",
+        requested_at=now_ms(),
+        expires_at=None,
+        call_hash="hash-1",
+        tool="create_refund",
+        args={"amount_fen": 5000},
+    )
     rig.publish("human.requests", CONVERSATION, request, name)
     rig.producer.flush(10)
     return name
