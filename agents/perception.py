@@ -61,13 +61,23 @@ def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionCo
         def seal(plaintext: bytes) -> Seal:
             return sealer(draft.conversation, plaintext, f"{cause.id}|slots".encode())
 
-        try:
-            return normalized(understanding.read(raw, context_of(draft)), raw, ref, seal)
-        except ValidationError as error:
-            draft.reason("perception.unreadable", first_fault(error), ref.message_id)
-            return unreadable(raw, ref)
+        found = _tried(lambda: normalized(understanding.read(raw, context_of(draft)), raw, ref, seal))
+        if isinstance(found, NormalizedMessage):
+            return found
+        draft.reason("perception.unreadable", found, ref.message_id)
+        return unreadable(raw, ref)
 
     return step
+
+
+def _tried(read: Callable[[], NormalizedMessage]) -> NormalizedMessage | str:
+    """The message, or why there is none: the reader can be exchanged, and whatever it does, a person answers."""
+    try:
+        return read()
+    except ValidationError as error:
+        return first_fault(error)
+    except Exception as error:  # noqa: BLE001 (any reader's fault is told, in the register and by the alarm)
+        return f"the reader failed: {type(error).__name__}"
 
 
 def context_of(draft: Draft) -> Context:

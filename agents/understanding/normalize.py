@@ -35,7 +35,7 @@ def masked(raw: str) -> str:
 
 def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> NormalizedMessage:
     """The message of a reading. Raises ValidationError for a reading that the contract refuses."""
-    main, *others = reading.wishes
+    main, *others = reading.wishes or (Wish("", 0.0),)  # a reading without a wish is refused like any broken one
     return NormalizedMessage(
         ref=ref, intent=main.intent, confidence=main.confidence,
         evidence=tuple(Evidence(field=found.field, value=_hidden(found.value), start=found.start, end=found.end)
