@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast
 
 from streams.runtime.faust_consumer import Consumer, Intake
-from streams.runtime.owner import TopicPartition
+from streams.runtime.ownership import TopicPartition
 from streams.runtime.plain_faust import TP, App, BootStrategy, Conductor, driver
 from streams.settings import Settings
 
@@ -102,6 +102,10 @@ class FaustGroup:
     def release(self, places: Iterable[TopicPartition]) -> None:
         """Read these again."""
         self._app.reader.release([TP(*place) for place in places])
+
+    async def ends(self) -> Mapping[TopicPartition, int]:
+        """The end offsets that the last fetches saw."""
+        return await self._app.reader.thread.ends()
 
     def rejoin(self) -> None:
         """Ask for a new assignment."""

@@ -21,9 +21,11 @@ from streams.app import FaustGroup, InterlockApp, crashed
 from streams.clock import SystemClock
 from streams.metrics import Metrics, MetricsPort
 from streams.runtime.client import common
+from streams.runtime.gauges import report_forever
 from streams.runtime.hosting import KafkaHost
 from streams.runtime.offsets import KafkaOffsets
-from streams.runtime.owner import Host, Owner
+from streams.runtime.owner import Owner
+from streams.runtime.ownership import Host
 from streams.runtime.ports import EffectHandler
 from streams.runtime.sender import KafkaSender
 from streams.runtime.snapshotting import LocalSnapshots
@@ -131,7 +133,12 @@ class Worker:
             if not ended.done():
                 starting.result()
                 log.info("the worker is ready")
-            error = await ended
+            reporting = asyncio.create_task(report_forever(
+                self.owner, self.metrics, SystemClock(), self.settings.skew_max_ms))  # fmt: skip
+            try:
+                error = await ended
+            finally:
+                reporting.cancel()
         except asyncio.CancelledError:
             raise
         except Exception as failed:  # noqa: BLE001 (whatever it is, the worker ends and says so)

@@ -14,9 +14,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from streams.metrics import MetricsPort
 from streams.runtime.client import producer_config, serve, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Outgoing, PartitionLostError
+from streams.runtime.wire import DIFFS
 from streams.settings import Settings
 
 RETRY_S = 10.0  # a retriable outcome is retried for so long
@@ -35,7 +37,7 @@ class _TryAgainError(Exception):
 class KafkaCommitter:
     """CommitPort of one partition. `fence` comes first, inside an assignment and nowhere else."""
 
-    def __init__(self, settings: Settings, partition: int) -> None:
+    def __init__(self, settings: Settings, partition: int, metrics: MetricsPort | None = None) -> None:
         self.name = f"{settings.group}-{partition}"
         self._config = producer_config(
             settings, transactional_id=self.name, transaction_timeout_ms=TRANSACTION_MS,
@@ -43,6 +45,7 @@ class KafkaCommitter:
         )  # fmt: skip
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"commit-{partition}")
         self._producer: Producer | None = None
+        self._metrics = metrics
         self._closed = self._fenced = False
 
     async def connect(self) -> None:
@@ -63,7 +66,12 @@ class KafkaCommitter:
 
         Raises PartitionLostError and RecordRefusedError.
         """
+        began = time.monotonic()
         placed: list[tuple[int, int]] = await self._run(self._commit, batch)
+        if self._metrics is not None:
+            self._metrics.observe("interlock_commit_seconds", time.monotonic() - began)
+            decisions = sum(record.topic == DIFFS for record in batch)
+            self._metrics.observe("interlock_commit_batch_decisions", decisions)
         return placed
 
     def close(self) -> None:

@@ -198,6 +198,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         member: bool = await coordinator._do_heartbeat()
         return asked if member else None
 
+    async def ends(self) -> Positions:
+        """The end offsets that the last fetches saw."""
+        return await self._there(self._ends())
+
+    async def _ends(self) -> Positions:
+        subscription = self._ensure_consumer()._subscription.subscription
+        if subscription is None or subscription.assignment is None:
+            return {}
+        states = {tp: subscription.assignment.state_value(tp) for tp in subscription.assignment.tps}
+        return {(tp.topic, tp.partition): state.highwater for tp, state in states.items()
+                if state is not None and state.highwater is not None}  # fmt: skip
+
     def rejoin(self) -> None:
         """Ask the group for a new assignment. From any thread."""
         self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)

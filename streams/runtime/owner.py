@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from confluent_kafka import KafkaException
 
@@ -21,7 +20,8 @@ from streams.metrics import MetricsPort
 from streams.runtime.client import words
 from streams.runtime.commit import KafkaCommitter
 from streams.runtime.crashpoints import crash
-from streams.runtime.ports import CommitPort, PartitionLostError, Record, Recovered
+from streams.runtime.ownership import Group, Host, Runtime, TopicPartition
+from streams.runtime.ports import PartitionLostError, Record, Recovered
 from streams.runtime.recovery import GapError
 from streams.settings import Settings
 
@@ -33,83 +33,9 @@ OPENING = 4  # partitions that recover at the same time
 LOSSES_S = 60.0  # losses within this slow the next rejoin down
 SLOWEST_S = 30.0
 
-TopicPartition = tuple[str, int]
-
 
 class RefusedError(Exception):
     """This worker must not run: it was given some but not all input topics of a partition."""
-
-
-class Runtime(Protocol):
-    """One partition as the owner sees it (`streams.runtime.partition.PartitionRuntime`)."""
-
-    failed: asyncio.Future[BaseException]
-
-    @property
-    def in_flight(self) -> int:
-        """Inputs offered and not handled."""
-        ...
-
-    @property
-    def paused(self) -> frozenset[str]:
-        """Topics over the dead-letter limit."""
-        ...
-
-    def start(self, recovered: Recovered) -> None:
-        """Take over what was recovered."""
-        ...
-
-    def offer(self, record: Record) -> None:
-        """One input, in offset order for each topic."""
-        ...
-
-    def progress(self, topic: str, position: int) -> None:
-        """No more records below `position`."""
-        ...
-
-    def handled(self) -> Mapping[str, int]:
-        """By topic, the offset below which all is handled."""
-        ...
-
-    async def close(self, grace_s: float) -> None:
-        """Stop; commits handed over get `grace_s`."""
-        ...
-
-
-class Group(Protocol):
-    """The consumer group as the owner sees it."""
-
-    def assignment(self) -> frozenset[TopicPartition]:
-        """What is assigned now."""
-        ...
-
-    async def beat(self) -> float | None:
-        """Monotonic time at which the coordinator was asked and said that we are a member; None: we are not."""
-        ...
-
-    def hold(self, places: Iterable[TopicPartition]) -> None:
-        """Read no more of these."""
-        ...
-
-    def release(self, places: Iterable[TopicPartition]) -> None:
-        """Read these again."""
-        ...
-
-    def rejoin(self) -> None:
-        """Ask for a new assignment."""
-        ...
-
-
-class Host(Protocol):
-    """How a partition is rebuilt and made; all that differs between the product and a test."""
-
-    def recover(self, partition: int, cancelled: Callable[[], bool]) -> Recovered:
-        """Blocks; called on a thread, after the fence."""
-        ...
-
-    def runtime(self, partition: int, commit: CommitPort) -> Runtime:
-        """A new partition; nothing of an earlier one is in it."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -207,7 +133,7 @@ class Owner:
 
     async def _open(self, number: int, epoch: int) -> None:
         began = time.monotonic()
-        committer = KafkaCommitter(self.settings, number)
+        committer = KafkaCommitter(self.settings, number, self._metrics)
         try:
             await self._fence(committer, epoch)
             recovered = await asyncio.to_thread(self._host.recover, number, lambda: self.epoch != epoch)
@@ -224,10 +150,15 @@ class Owner:
         part = Part(number, runtime, committer, dict(recovered.handled))
         self._parts[number] = part
         runtime.failed.add_done_callback(lambda failed: self._lost(part, failed, epoch))
-        seconds = time.monotonic() - began
+        self._opened(part, recovered, time.monotonic() - began)
+
+    def _opened(self, part: Part, recovered: Recovered, seconds: float) -> None:
         self._metrics.observe("interlock_recovery_seconds", seconds)
+        for _, diff in recovered.resend:
+            for emit in diff["emits"]:
+                self._metrics.count("interlock_emits_republished_total", topic=emit["topic"])
         log.info("partition %d opens with %d conversations, %d diffs to publish again, after %.2f s",
-                 number, len(recovered.states), len(recovered.resend), seconds)  # fmt: skip
+                 part.number, len(recovered.states), len(recovered.resend), seconds)  # fmt: skip
 
     async def _fence(self, committer: KafkaCommitter, epoch: int) -> None:
         await committer.connect()

@@ -24,7 +24,7 @@ from streams.clock import SystemClock, fresh_id
 from streams.metrics import RecordedMetrics
 from streams.runtime.client import headers_of
 from streams.runtime.hosting import KafkaHost
-from streams.runtime.owner import Host
+from streams.runtime.ownership import Host
 from streams.runtime.ports import EffectHandler, Fact, Record
 from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.table import Row

@@ -142,3 +142,20 @@ async def test_acknowledged_is_what_is_handled_without_a_hole(rig: Rig) -> None:
     async with rig.worker() as again:
         await again.handled("channel.events", 10)
     assert {"demo/web/u1": list(range(1, 11))} == rig.versions()
+
+
+async def test_a_workers_gauges_say_lag_and_batches(rig: Rig) -> None:
+    """Lag and inputs in flight of each partition, the time and size of transactions are shown (R-002-16)."""
+    async with rig.worker() as node:
+        for number in range(20):
+            rig.say(number)
+        rig.producer.flush()
+        await node.until(lambda: node.numbers == ALL)
+        await node.handled("channel.events", 20)
+        await asyncio.sleep(2.5)
+        where = str(place("demo/web/u1", PARTITIONS))
+        assert node.metrics.value("interlock_lag_records", "channel.events", where) == 0
+        assert ("interlock_lag_records", "channel.events", where) in node.metrics.values
+        assert node.metrics.value("interlock_partitions_owned") == PARTITIONS
+        assert sum(node.metrics.observations("interlock_commit_batch_decisions")) == 20
+        assert len(node.metrics.observations("interlock_recovery_seconds")) == PARTITIONS
