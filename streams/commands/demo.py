@@ -15,13 +15,12 @@ def demo(
     keep: Annotated[bool, typer.Option(help="Keep everything running until Ctrl-C, to look at the metrics.")] = False,
 ) -> None:
     """Start everything on free ports, play scripted customers, compare outcomes; exits 1 if any differs."""
-    from rich.console import Console
-
+    from streams.demo.report import console
     from streams.demo.run import SCENARIOS, run_demo
     from streams.settings import Settings
 
     signal.signal(signal.SIGTERM, _interrupt)
-    raise typer.Exit(run_demo(Settings(), Console(), folder or SCENARIOS, keep=keep))
+    raise typer.Exit(run_demo(Settings(), console(), folder or SCENARIOS, keep=keep))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

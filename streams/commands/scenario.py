@@ -24,13 +24,11 @@ def run(
 
     Without --memory they are played against the running gateway, shop and broker of the settings.
     """
-    from rich.console import Console
-
-    from streams.demo.report import show
+    from streams.demo.report import console, show
 
     scenarios = _load(files)
     results = _in_memory(scenarios) if memory else _over_http(scenarios)
-    show(Console(), results)
+    show(console(), results)
     raise typer.Exit(1 if any(played.faults for played in results) else 0)
 
 

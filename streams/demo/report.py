@@ -10,6 +10,14 @@ from rich.table import Table
 
 from streams.scenario.player import Played
 
+WIDTH = 150  # of the table where no terminal says how wide it is
+
+
+def console() -> Console:
+    """Standard output; wide enough for the table also in a pipe or a log."""
+    found = Console()
+    return found if found.is_terminal else Console(width=WIDTH)
+
 
 def _deliveries(played: Played) -> str:
     counts = Counter(played.seen.deliveries.values())

@@ -30,7 +30,7 @@ PARTITIONS = 4  # enough to show several owners' partitions, and quick to create
 
 # The demo's deadlines, so that nobody waits two minutes for a follow-up. The product's own are in `Settings`.
 SHORT = {
-    "window_ms": 10_000, "window_grace_ms": 1_000, "delivered_ms": 2_000, "displayed_ms": 4_000, "follow_up_ms": 4_000,
+    "window_ms": 6_000, "window_grace_ms": 1_000, "delivered_ms": 2_000, "displayed_ms": 4_000, "follow_up_ms": 4_000,
 }  # fmt: skip
 
 
@@ -96,7 +96,9 @@ async def play_all(settings: Settings, scenarios: Sequence[Scenario], children: 
                   f"http://127.0.0.1:{settings.metrics_port}/metrics"]  # fmt: skip
         await _until_ready(client, children, health)
     async with connected(settings) as world, _beside(world.review(), _watch(children)):
-        return list(await asyncio.gather(*(play(scenario, world) for scenario in scenarios)))
+        results = list(await asyncio.gather(*(play(scenario, world) for scenario in scenarios)))
+        await world.score(results)
+        return results
 
 
 @contextlib.asynccontextmanager
