@@ -39,7 +39,7 @@ def refundable(slots: Slots, data: Data, now: int) -> Outcome:
         return Outcome("violates", "closed", facts)
     if data["refundable_until"] < now:
         return Outcome("violates", "out_of_period", facts)
-    amount = slots.get("asked_fen")
+    amount = slots.get("asked_fen")  # what the customer named; without it, all that is left
     if amount is not None and amount > left:
         return Outcome("over_amount", "over_amount", facts)
     if amount is not None and amount <= 0:

@@ -201,7 +201,7 @@ def _table(flow: Flow) -> Problems:
 
 
 def _graph(flow: Flow, tools: Tools) -> Problems:
-    if _table(flow):
+    if _table(flow):  # a graph with holes can't be walked; the holes are reported already
         return []
     problems: Problems = []
     edges = flow.edges()

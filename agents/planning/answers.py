@@ -33,6 +33,7 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
             desk.touch(state)
             desk.draft.reason("planning.go_on", "the customer wants to go on", message.ref.message_id)
             return
+        # A no to "shall we go on?" is no wish to change something.
         what = "stopped" if what == "denied" else what
     if what == "confirmed" and state["waiting_for"] == "review":
         desk.draft.reason("planning.confirmed_before", "its review is open (J15)", message.ref.message_id)
@@ -96,6 +97,7 @@ def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: Normali
     new = {name: value for name, value in given.items() if name in flow.slots and slots.get(name) != value}
     if not new:
         return False
+    # What the shop said of one order is no fact about another.
     kept = {name: value for name, value in slots.items() if "order_id" not in new or name not in _OF_ORDER}
     state["slots"] = {**kept, **new}
     state["sources"] = {**state["sources"], **dict.fromkeys(new, message.ref.message_id)}
@@ -113,6 +115,7 @@ def _moved(desk: Desk, state: FlowDict) -> None:
     if state["waiting_for"] == "review":
         calls.drop_review(desk, state)
     what = missing(flow, state["slots"])
+    # Where all was known before, the new value must pass the check and the confirmation again (R-003-08).
     if what == "complete" and flow.target(state["node"], "changed"):
         what = "changed"
     if not moves.fire(desk, state, what):

@@ -39,6 +39,7 @@ def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
     spec = desk.pack.tools[node.tool or ""]
     args = arguments(spec, node, state["slots"], desk.sender)
     sensitive = tuple(name for name in spec.sensitive_fields if name in args)
+    # The clear values are not known here: they travel sealed, and only the runner of the call opens them.
     seal = state["seal"] if sensitive else None
     hashed = args_hash(spec.name, args, seal)
     if hashed in state["tried"] and desk.flow_of(state).target(state["node"], "repeated"):
@@ -52,7 +53,7 @@ def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
         expectation=f"success with {', '.join(spec.output_schema.required)}", declared_at=desk.draft.now,
         deadline=desk.draft.now + desk.config.call_deadline_ms, timeout_ms=spec.timeout_ms,
     )  # fmt: skip
-    if spec.risk == "money":
+    if spec.risk == "money":  # the file decides what is money, never the flow
         ask_review(desk, state, node, call)
     else:
         dispatch(desk, state, call)

@@ -46,7 +46,7 @@ def _review(desk: Desk, decision: HumanDecision) -> None:
         desk.draft.reason("planning.review_repeated", what, request_id, decision.decision_id)
         return
     desk.in_reply_to, desk.language = state["message_id"], state["language"]
-    if desk.draft.now > review["expires_at"]:
+    if desk.draft.now > review["expires_at"]:  # the timer may be behind; the time that was agreed counts
         expire(desk, request_id)
     elif decision.kind == "refuse":
         _close(desk, request_id, review, "refused", decision)
@@ -63,7 +63,7 @@ def _approve(desk: Desk, state: FlowDict, request_id: str, review: dict[str, Any
     """The call may run now; whose conversation it is does not change."""
     _close(desk, request_id, review, "approved", decision)
     call = ToolCall.model_validate({**review["call"], "args_sensitive": tuple(review["call"]["args_sensitive"])})
-    now = desk.draft.now
+    now = desk.draft.now  # the deadline starts with the approval, not with the wait for it
     calls.dispatch(desk, state, call.model_copy(update={
         "declared_at": now, "deadline": now + desk.config.call_deadline_ms, "review_id": request_id,
     }))  # fmt: skip
@@ -79,7 +79,7 @@ def _mismatch(desk: Desk, request_id: str, review: dict[str, Any], decision: Hum
     """Approved was another call: refused, and said once by asking again."""
     desk.draft.reason("planning.review_mismatch", "the approval is bound to another call", request_id,
                       decision.decision_id)  # fmt: skip
-    if review["mismatches"] == 0:
+    if review["mismatches"] == 0:  # once: a broken approver would be asked for ever
         again = "an approval carried another call's hash and was refused; this is the call to decide on"
         desk.publish("human.requests", HumanRequest(**{**review["request"], "reason": again}))
     desk.remember_review(request_id, {**review, "mismatches": review["mismatches"] + 1})

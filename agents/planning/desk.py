@@ -42,7 +42,7 @@ class Desk:
         self.sender: str = session.get("sender") or draft.conversation.rpartition("/")[2]
         self.language: str = draft.get("perception", "language") or "zh"
         self.in_reply_to: str | None = None
-        self.muted = False
+        self.muted = False  # an edit undoes silently: its new words are answered, not its old ones
         self.ended_top = False  # the active flow ended: what waits below it goes on
         self.acted: set[str] = set()
         self.results: dict[str, tuple[str, str]] = {}
@@ -104,6 +104,7 @@ class Desk:
     def remember_review(self, request_id: str, review: dict[str, Any]) -> None:
         """Keep a review (a person may answer twice, case E17); the oldest closed ones go."""
         self.reviews[request_id] = review
+        # An open review is never forgotten: its approval may still come, and must be judged against it.
         for old in [one for one, kept in self.reviews.items() if kept["status"] != "open"]:
             if len(self.reviews) <= REVIEWS_MAX:
                 break
@@ -113,6 +114,7 @@ class Desk:
         """Write everything back and publish: plans first."""
         top = self.top
         self.turns = top["turns"] if top else 0
+        # One version a decision, however often the flow moved in it: a version is what the outside can see.
         for state, status in self._plans.values():
             state["plan_version"] += 1
             shown = "suspended" if status == "open" and state is not top else status

@@ -15,7 +15,7 @@ KEPT_MAX = 50
 
 def hand_over(desk: Desk, state: FlowDict | None, code: str, evidence: tuple[str, ...] = ()) -> None:
     """Hand the conversation over (R-003-13): the rule is `planning.<code>`."""
-    if desk.owner == "human":
+    if desk.owner == "human":  # one request, however many rules ask for a person
         desk.draft.reason("planning.already_with_person", code, *evidence)
         return
     request_id = desk.draft.new_id("handover")
@@ -39,6 +39,7 @@ def _tell(desk: Desk, state: FlowDict | None, code: str) -> None:
         params = state["slots"]
         refs = [EvidenceRef(kind="task_plan", id=state["plan_id"])]
         variant = desk.node_of(state).variants.get(code, template)
+        # Wording with an estimate needs one: without it (the failure came earlier) the plain wording is used.
         wanted = desk.pack.templates[variant].params if variant in desk.pack.templates else {}
         template = variant if wanted.keys() <= params.keys() else template
     desk.say(template, params, language=state["language"] if state else None, evidence=refs)
@@ -46,6 +47,7 @@ def _tell(desk: Desk, state: FlowDict | None, code: str) -> None:
 
 def stop_all(desk: Desk, status: str) -> None:
     """All that is under way stops: reviews are closed, calls not yet begun will be refused, wishes are kept."""
+    # No event is fired: a flow that said its last word here would talk into the person's conversation.
     for state in reversed(desk.flows):
         calls.drop_review(desk, state)
         undone = ", ".join(plans.not_done(state)) or "nothing"

@@ -12,7 +12,7 @@ from agents.planning.desk import Desk
 from schemas.messages import NormalizedMessage
 
 UPSET = {"angry", "impatient", "disappointed"}
-ASKED_MAX = 50
+ASKED_MAX = 20
 _COURTESY = {"greeting": "common.greeting", "thanks": "common.welcome", "complaint": "common.complaint"}
 
 
@@ -20,13 +20,14 @@ def on_message(desk: Desk, message: NormalizedMessage) -> None:
     """Handle one message, or let it wait while a tool runs: recalls, stops and wishes for a person do not wait."""
     ref = message.ref
     _session(desk, message)
-    if ref.revision > 1:
+    if ref.revision > 1:  # an edit is a recall and a new message in one
         recalls.withdraw(desk, ref.message_id, quiet=True)
     desk.language, desk.in_reply_to = message.language, ref.message_id
     if desk.owner == "human":
         _for_person(desk, message)
         return
     top = desk.top
+    # What waits is read against the question that the result will raise, not against the one before it (B25).
     if top is not None and top["waiting_for"] == "tool" and message.intent not in {"human", "stop"}:
         _while_tool_runs(desk, message)
         return
@@ -132,6 +133,7 @@ def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) 
     for one in asked:
         if one not in known and one["intent"] not in {*_COURTESY, "inform", "confirm"}:
             desk.draft.reason("planning.no_flow", f"nothing is done about {one['intent']}", message.ref.message_id)
+    # A query ends without the customer; what asks back comes last, so that its question is the one that stands.
     ordered = sorted(known, key=lambda one: not desk.pack.by_intent[str(one["intent"])].quick)
     desk.queue = [*ordered, *desk.queue]
     desk.ended_top = True  # the first of them starts now, above what is under way
@@ -195,6 +197,7 @@ def _clarify(desk: Desk, message: NormalizedMessage) -> None:
         moves.hand(desk, "low_confidence", message.ref.message_id)
     elif desk.top is not None and desk.top["waiting_for"] == "customer":
         desk.say("common.sorry")
+        # The choices of a clarifying list would clash with the numbers under the flow's own question.
         desk.ended_top = True  # its question once more; its numbers stay what they were
     elif message.intent in desk.pack.by_intent:
         offered(desk, "common.clarify_guess", wishes.primary(message), message.intent, message)
@@ -232,6 +235,7 @@ def proceed(desk: Desk) -> None:
         top = desk.top
         if top is not None and top["waiting_for"] == "tool":
             return
+        # A wish must not interrupt a question; during a review the customer has nothing to answer.
         free = top is None or top["waiting_for"] == "review" or desk.ended_top
         index = next((at for at, one in enumerate(desk.queue) if free or one["kind"] == "message"), None)
         if index is None:

@@ -40,9 +40,10 @@ def fire(desk: Desk, state: FlowDict, event: str, code: str = "") -> bool:
     except RefusedError as refused:
         desk.draft.reason("planning.refused", str(refused), desk.draft.cause.id)
         return False
-    if state["plan_id"] not in desk.acted:
+    if state["plan_id"] not in desk.acted:  # a turn is a decide-act step, not each node that it passes
         desk.acted.add(state["plan_id"])
         after["turns"] += 1
+    # The node that only computes a fallback must not lose why it was entered.
     keeps_code = desk.node_of(state).fallback_of is not None and not code
     state.update(after, code=state["code"] if keeps_code else code, choices=[], waiting_for="none", call_id=None)
     if flow.nodes[before].kind != "route":
@@ -111,6 +112,7 @@ def ask(desk: Desk, state: FlowDict) -> None:
         return
     node = desk.node_of(state)
     template = node.variants.get(state["code"], node.template or "")
+    # Choices from a tool are labels under an approved sentence; they never replace it.
     offered = state["slots"].get("choices") if template == "common.choose_order" else None
     _say(desk, state, template, state["slots"], offered)
 
@@ -138,6 +140,7 @@ def _last_word(desk: Desk, state: FlowDict, node: Node) -> None:
 def end(desk: Desk, state: FlowDict, status: str) -> None:
     """The flow is over; what waits below or behind it goes on."""
     calls.drop_review(desk, state)
+    # Only when the active flow ends is there somebody below to go back to.
     desk.ended_top = desk.ended_top or state is desk.top
     nodes = desk.flow_of(state).nodes
     undone = [one for one in plans.not_done(state) if nodes[one].slot is None or nodes[one].slot not in state["slots"]]

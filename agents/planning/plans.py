@@ -40,6 +40,7 @@ def mark(state: dict[str, Any], node: str, **changes: Any) -> None:
 
 def left(state: dict[str, Any], node: str, event: str) -> None:
     """The task of a node that was left by `event`."""
+    # "missing_reason" at ask_reason means that it was not given; at ask_order_id it means that the order was.
     missing = event.startswith("missing_") and event.removeprefix("missing_") in node
     if event in _FAILED:
         mark(state, node, status="failed", summary=event)

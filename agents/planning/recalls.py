@@ -38,6 +38,7 @@ def _take_back(desk: Desk, state: FlowDict, gave: list[str], message_id: str) ->
     state["slots"] = {name: value for name, value in state["slots"].items() if name not in gave}
     state["sources"] = {name: source for name, source in state["sources"].items() if name not in gave}
     calls.drop_review(desk, state)
+    # Without the yes the confirmation is asked again; without a slot, the slot is.
     what = missing(desk.flow_of(state), state["slots"])
     if what == "complete":
         what = "unconfirmed" if "confirmed" in gave else "changed"

@@ -15,6 +15,7 @@ _UNCERTAIN = {"timeout", "unknown", "fallback"}
 def on_result(desk: Desk, result: ToolResult) -> None:
     """Handle one outcome; a second one for the same call changes nothing (E17)."""
     known = desk.draft.get("tools", "calls", result.call_id)
+    # This step runs before the tools step settles the call: an id that is there came with an earlier decision.
     if known is not None and known["result_id"] not in (None, result.result_id):
         desk.draft.reason("planning.result_repeated", "the call has its result already", result.result_id)
         return
@@ -36,6 +37,7 @@ def on_result(desk: Desk, result: ToolResult) -> None:
 def _late(desk: Desk, result: ToolResult) -> None:
     """The flow went on, or ended, without this call; a change that happened all the same needs a person."""
     spec = desk.pack.tools.get(result.tool)
+    # Whether it really happened is for the person to find out; that it may have is enough to bring one.
     changed = spec is not None and spec.risk != "query" and result.status in {"success", *_UNCERTAIN}
     if changed and not result.duplicate:
         desk.draft.reason("planning.late_change", f"{result.tool} happened after its plan was over", result.result_id)
@@ -74,7 +76,7 @@ def _outcome(desk: Desk, state: FlowDict, node: Node, result: ToolResult) -> Out
             return Outcome("ok")
         try:
             return CHECKS[node.check](state["slots"], result.data, desk.draft.now)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:  # a service that breaks its own contract
             desk.draft.reason("planning.bad_result", f"{result.tool}: {error!r}", result.result_id)
             return _unknown(desk, result)
     if result.status in _UNCERTAIN:

@@ -49,6 +49,7 @@ def check(template_id: str, template: Template, proofs: Proofs) -> None:
         raise ClaimError(template_id, f"states facts without evidence of kind {' or '.join(template.facts)}")
     if template.success is None:
         return
+    # The tool counts, too: that an order could be read proves no refund.
     cited = [proofs.results[ref.id] for ref in proofs.evidence if ref.kind == "tool_result"]
     if (template.success, "success") not in cited:
         raise ClaimError(template_id, f"claims the success of {template.success} without its success result")

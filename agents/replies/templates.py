@@ -72,6 +72,7 @@ class Template(_Part):
         if used != self.params.keys():
             problem = f"placeholders {sorted(used)} and params {sorted(self.params)} differ"
             raise ValueError(problem)
+        # The wording is checked where it enters: a reviewer of a pack can't overlook it.
         if self.success is None and (found := _DONE.search(f"{self.zh}\n{self.en}")):
             problem = f"{found.group()!r} says that something was done: name the tool in `success`"
             raise ValueError(problem)
@@ -100,6 +101,7 @@ def shown(kind: Kind, value: Any) -> str:
         if not isinstance(value, str):
             problem = f"{value!r} is no text"
             raise TypeError(problem)
+        # Line breaks could fake a choice, direction marks could turn a sentence round.
         clean = _UNSAFE.sub(" ", value).strip()
         return clean if len(clean) <= MAX_PARAM_CHARS else clean[: MAX_PARAM_CHARS - 1] + "…"
     if not isinstance(value, int) or isinstance(value, bool):

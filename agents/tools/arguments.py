@@ -50,7 +50,7 @@ def problems(spec: ToolSpec, args: Mapping[str, Any], sender: str) -> list[tuple
 
 def _value(argument: Argument, value: Any) -> str:
     if argument.type == "integer":
-        if type(value) is not int:
+        if type(value) is not int:  # a bool is an int to Python, and no amount
             return "must be an integer"
         size, unit = value, ""
     else:

@@ -24,6 +24,7 @@ class Refusal:
 
 def check(draft: Draft, tools: Tools, call: ToolCall) -> Refusal | None:
     """The first gate that says no, or None."""
+    # Known comes first: every other gate needs the tool's file.
     spec = tools.get(call.tool)
     if spec is None:
         return _unknown(tools, call.tool)
@@ -85,6 +86,7 @@ def _review(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     """Gate 3 (R-003-18): money runs only with an approval of exactly this call."""
     if spec.risk != "money":
         return None
+    # Both the state and the hash: an approval of another amount is no approval.
     review = draft.get("planning", "reviews", call.review_id or "") or {}
     if review.get("status") != "approved" or review.get("call_hash") != call.args_hash:
         return Refusal("review_missing", f"{call.tool} moves money and has no approval of this very call")

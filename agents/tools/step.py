@@ -11,7 +11,7 @@ from schemas.step import Draft, Input, Step
 from schemas.tools import ToolCall, ToolError, ToolResult
 
 INPUTS = ("tools.calls", "tools.results")
-CALLS_MAX = 50  # calls that the state remembers
+CALLS_MAX = 12  # calls that the state remembers
 
 
 def make_step(tools: Tools) -> Step:
@@ -36,7 +36,7 @@ def _call(draft: Draft, tools: Tools, call: ToolCall) -> None:
         _refuse(draft, call, refusal)
         return
     spec = tools[call.tool]
-    if spec.idempotency == "key":
+    if spec.idempotency == "key":  # a query may run as often as it is asked
         first = next((one for one, entry in known.items()
                       if entry["key"] == call.idempotency_key and entry["status"] != "refused"), None)  # fmt: skip
         if first is not None:
@@ -56,7 +56,7 @@ def _remember(draft: Draft, call: ToolCall, status: str, **more: Any) -> None:
         "deadline": call.deadline, "plan_id": call.plan_id, "args_hash": call.args_hash, "result_id": None,
         "duplicate_of": None, **more,
     }  # fmt: skip
-    pending = draft.get("pending")
+    pending = draft.get("pending")  # a call without its outcome is never forgotten
     for old in [one for one in calls if one not in pending and one != call.call_id][: max(0, len(calls) - CALLS_MAX)]:
         del calls[old]
         draft.delete("tools", "calls", old)

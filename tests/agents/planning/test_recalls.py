@@ -163,6 +163,17 @@ def test_an_edit_replaces_what_the_message_began() -> None:
     assert [("change_address", "confirm_detail", "customer")] == chat.flows
 
 
+def test_an_edit_to_another_wish_ends_the_first() -> None:
+    """A refund that was edited into a query is no refund any more."""
+    chat = Chat()
+    chat.say("我要退1001", "m-1")
+    chat.say("查1001的物流", "m-1", edit=True)
+
+    assert [("logistics", "check_logistics", "tool")] == chat.flows
+    assert "cancelled" == [plan for plan in chat.plans() if plan.flow == "refund"][-1].status
+    assert "common.recalled" not in [one.template_id for one in chat.all_said()]
+
+
 def test_a_refund_that_ran_is_told_after_a_recall() -> None:
     """The truth is told whatever the customer took back (R-003-39)."""
     chat = Chat()

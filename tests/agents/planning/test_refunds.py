@@ -109,6 +109,29 @@ def test_the_second_identical_look_up_switches_strategy() -> None:
     assert "1004" == chat.calls()[-1].args["order_id"]
 
 
+def test_a_number_that_failed_before_is_not_looked_up_again() -> None:
+    """R-003-38: a number that failed two questions ago switches strategy, too."""
+    chat = Chat()
+    chat.say(ONE_LINE["zh"])
+    chat.result(status="failure", code="order_not_found")
+    chat.say("1002")
+    chat.result(status="failure", code="order_not_found")
+    chat.say("1001")
+
+    assert ["get_order", "get_order", "list_orders"] == [call.tool for call in chat.calls()]
+    assert "planning.other_strategy" in chat.rules()
+
+
+def test_another_order_forgets_the_first_ones_facts() -> None:
+    """Amount, items and what is left belong to an order: another number starts without them."""
+    chat = at_confirm()
+    chat.say("订单号是1002")
+    chat.result(status="failure", code="not_owner")
+
+    slots = chat.state["planning"]["flows"][0]["slots"]
+    assert {"order_id": "1002", "reason": "坏了"} == slots
+
+
 def test_a_customer_without_the_number_chooses() -> None:
     """Who does not know the number picks an order from their own, by number."""
     chat = Chat()
@@ -198,6 +221,18 @@ def test_stop_ends_the_flow(text: str) -> None:
     assert [] == chat.flows
     assert ["common.closing"] == chat.say("不")
     assert [] == chat.flows
+
+
+@pytest.mark.parametrize("text", ["停", "stop"])
+def test_stop_during_the_review_closes_it(text: str) -> None:
+    """Case F17: stopped while a person looks at it: the review and its deadline are gone, an approval is late."""
+    chat = in_review()
+
+    assert ["common.stopped"] == chat.say(text)
+    assert {} == chat.state["timers"]
+    assert ["cancelled"] == [review["status"] for review in chat.state["planning"]["reviews"].values()]
+    chat.decide("approve")
+    assert {} == chat.state["pending"]
 
 
 def test_a_refused_review_is_explained() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.planning.pack import Config
+from schemas.messages import SecondaryIntent, TargetItem
 from tests.agents.planning.test_refunds import at_confirm, executing, in_review
 from tests.agents.support import Chat, message, order, parcel, refunded
 
@@ -166,6 +167,7 @@ def test_twenty_yeses_are_one_refund() -> None:
     assert ["refund.in_review"] == said[0]
     assert [["common.in_progress"]] * 19 == said[1:]
     assert (1, 1) == (len(chat.requests()), chat.rules().count("planning.review"))
+    assert 19 == chat.rules().count("planning.confirmed_before")
     chat.decide("approve")
     assert 1 == len([call for call in chat.calls() if call.tool == "create_refund"])
 
@@ -188,6 +190,17 @@ def test_a_query_during_the_review_is_answered() -> None:
 
     assert ["logistics.status"] == chat.result(parcel())
     assert [("refund", "execute_refund", "review")] == chat.flows
+
+
+def test_a_second_wish_beside_a_yes_need_not_wait_for_the_review() -> None:
+    """Case F01: a wish that comes with the yes is begun while the refund waits for its review."""
+    chat = at_confirm()
+    two = message("确认，再查下1002的物流", "confirm", secondary_intents=(
+        SecondaryIntent(intent="logistics", confidence=0.9, target_item=TargetItem(order_id="1002")),
+    ))  # fmt: skip
+
+    assert ["refund.in_review"] == chat.hear(two)
+    assert "get_logistics" == chat.calls()[-1].tool
 
 
 def test_a_review_goes_on_below_another_flow() -> None:

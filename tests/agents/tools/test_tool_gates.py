@@ -151,6 +151,25 @@ def test_an_unplanned_call_is_cancelled() -> None:
     assert ("cancelled", {}) == (outcome(one).status, one.state["pending"])
 
 
+def test_a_task_that_moved_on_wants_its_call_no_more() -> None:
+    """A recall or another answer came before the call began: its plan is open, its task does not run (B11)."""
+    one = chat()
+    flow = one.state["planning"]["flows"][0]
+    waiting = {**flow, "tasks": [{**flow["tasks"][0], "status": "planned"}]}
+    one.state["planning"] = {**one.state["planning"], "flows": [waiting]}
+    declare(one, call())
+
+    assert ("cancelled", {}) == (outcome(one).status, one.state["pending"])
+
+
+def test_a_refused_call_is_no_first_one() -> None:
+    """What a gate refused did not happen: the same change, put right, runs."""
+    one = chat("call_1", "call_2")
+    declare(one, call(review_id=None), call(call_id="call_2"))
+
+    assert ["call_2"] == list(one.state["pending"])
+
+
 def test_the_rate_limit_holds() -> None:
     """More calls of a tool than its file allows in its time are refused."""
     names = [f"call_{number}" for number in range(6)]
