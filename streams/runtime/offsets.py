@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from streams.runtime.client import common
+from streams.runtime.client import common, words
 from streams.settings import Settings
+
+log = logging.getLogger("interlock.offsets")
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
@@ -26,23 +29,24 @@ class KafkaOffsets:
     def __init__(self, settings: Settings, topics: Iterable[str]) -> None:
         self._admin = AdminClient(common(settings))
         self._topics = tuple(topics)
-        self._asked: dict[int, asyncio.Future[Mapping[str, int]]] = {}
+        self._asked: list[tuple[int, asyncio.Future[Mapping[str, int]]]] = []
         self._round: asyncio.Task[None] | None = None
         self._last = float("-inf")
 
     async def ends(self, partition: int) -> Mapping[str, int]:
-        """End offsets asked after this call began, by topic. Raises KafkaException when the broker does not answer."""
+        """End offsets asked after this call began, by topic. Waits for a broker that is away: deadlines can."""
         loop = asyncio.get_running_loop()
-        future = self._asked.setdefault(partition, loop.create_future())
+        future: asyncio.Future[Mapping[str, int]] = loop.create_future()
+        self._asked.append((partition, future))
         if self._round is None or self._round.done():
             self._round = loop.create_task(self._ask())
-        return await asyncio.shield(future)
+        return await future
 
     def close(self) -> None:
         """Stop asking."""
         if self._round is not None:
             self._round.cancel()
-        for future in self._asked.values():
+        for _, future in self._asked:
             future.cancel()
 
     async def _ask(self) -> None:
@@ -50,13 +54,14 @@ class KafkaOffsets:
         while self._asked:
             await asyncio.sleep(max(0.0, self._last + INTERVAL_S - loop.time()))
             self._last = loop.time()
-            asked, self._asked = self._asked, {}
+            asked, self._asked = [entry for entry in self._asked if not entry[1].done()], []
             try:
-                ends = await asyncio.to_thread(self._list, tuple(asked))
+                ends = await asyncio.to_thread(self._list, tuple({partition for partition, _ in asked}))
             except KafkaException as error:
-                _fail(asked.values(), error)
+                log.warning("end offsets not told: %s", words(error.args[0]))
+                self._asked = asked + self._asked
                 continue
-            for partition, future in asked.items():
+            for partition, future in asked:
                 if not future.done():
                     future.set_result(ends[partition])
 
@@ -68,9 +73,3 @@ class KafkaOffsets:
         for place, answer in answers.items():
             ends[place.partition][place.topic] = answer.result().offset
         return ends
-
-
-def _fail(futures: Iterable[asyncio.Future[Mapping[str, int]]], error: BaseException) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_exception(error)

@@ -1,0 +1,49 @@
+"""End offsets on a real broker: all input topics of a partition, one request a second for a whole worker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from schemas.topics import INPUT_TOPICS
+from streams.runtime.offsets import KafkaOffsets
+from tests.streams.runtime.kafka_rig import PARTITIONS, Rig
+
+pytestmark = pytest.mark.kafka
+
+
+async def test_ends_of_all_input_topics(rig: Rig) -> None:
+    """Each input topic's end is told, 0 for one that holds nothing (promise 6)."""
+    for _ in range(3):
+        rig.raw("channel.events", 2, b"k", b"v")
+    rig.producer.flush()
+    offsets = KafkaOffsets(rig.settings, INPUT_TOPICS)
+    assert {**dict.fromkeys(INPUT_TOPICS, 0), "channel.events": 3} == await offsets.ends(2)
+    assert dict.fromkeys(INPUT_TOPICS, 0) == await offsets.ends(1)
+    offsets.close()
+
+
+async def test_one_request_a_second_answers_all_partitions(rig: Rig) -> None:
+    """Partitions that ask together share a request, and the next one waits its second (promise 6)."""
+    offsets = KafkaOffsets(rig.settings, INPUT_TOPICS)
+    await offsets.ends(0)
+    began = time.monotonic()
+    await asyncio.gather(*(offsets.ends(number) for number in [*range(PARTITIONS)] * 3))
+    assert 0.5 < time.monotonic() - began < 1.9
+    offsets.close()
+
+
+async def test_records_of_an_open_transaction_count(rig: Rig) -> None:
+    """What was appended before the question counts, though it can't be read yet: a deadline waits for it (case D01)."""
+    foreign = Producer({"bootstrap.servers": rig.bootstrap, "transactional.id": rig.settings.group})
+    foreign.init_transactions(30)
+    foreign.begin_transaction()
+    foreign.produce("channel.events", partition=0, value=b"v")
+    foreign.flush(30)
+    offsets = KafkaOffsets(rig.settings, INPUT_TOPICS)
+    assert (await offsets.ends(0))["channel.events"] == 1
+    foreign.abort_transaction(30)
+    offsets.close()

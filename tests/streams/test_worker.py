@@ -1,0 +1,39 @@
+"""A worker's log: one JSON object a line, and no flood from libraries while a broker is away."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import orjson
+
+from streams.worker import JsonLines, Seldom
+
+
+def line(name: str, text: str, *arguments: object, at: float = 0.0) -> logging.LogRecord:
+    """A log record at a time."""
+    record = logging.LogRecord(name, logging.ERROR, "f.py", 1, text, arguments, None)
+    record.created, record.msecs = at, 0.0
+    return record
+
+
+def test_line_is_json_with_its_error() -> None:
+    """Time in UTC, level, logger, text and traceback are fields, whatever characters are in them."""
+    try:
+        1 / 0  # noqa: B018 (an error to log)
+    except ZeroDivisionError:
+        record = line("interlock.owner", 'a "%s"\nb', "微信", at=1_767_578_400.0)
+        record.exc_info = sys.exc_info()
+    found = orjson.loads(JsonLines().format(record))
+    assert ("2026-01-05T02:00:00.000Z", 'a "微信"\nb', "ERROR") == (found["time"], found["message"], found["level"])
+    assert "ZeroDivisionError" in found["error"]
+
+
+def test_library_says_one_thing_once_in_ten_seconds() -> None:
+    """A broker that is away makes drivers repeat themselves; our own lines are all written."""
+    seldom = Seldom()
+    drivers = [seldom.filter(line("aiokafka", "no connection to %d", number, at=number)) for number in range(21)]
+    ours = [seldom.filter(line("interlock.owner", "partition %d lost", number, at=number)) for number in range(5)]
+    assert [0, 10, 20] == [number for number, written in enumerate(drivers) if written]
+    assert all(ours)
+    assert seldom.filter(line("aiokafka", "another text", at=0))
