@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from streams.scenario.format import parse
+from streams.scenario.local import play_in_memory
+from streams.settings import Settings
 from tests.quality.docs import generated
 from tests.quality.source import ROOT
 
@@ -12,6 +15,14 @@ from tests.quality.source import ROOT
 def test_generated_part_is_up_to_date(name: str) -> None:
     """What `make docs` would write already stands there."""
     assert dict(generated())[name] == (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_scenario_in_contributing_plays() -> None:
+    """The example that a newcomer copies comes out as it says."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    example = parse(text.split("```yaml\n")[1].split("```")[0], "CONTRIBUTING.md")
+
+    assert [] == play_in_memory([example], Settings())[0].faults
 
 
 def test_readme_names_only_commands_that_exist() -> None:
