@@ -73,23 +73,33 @@ def ask_review(desk: Desk, state: FlowDict, node: Node, call: ToolCall) -> None:
     """A person decides on this very call (R-003-18): bound to its hash, for a limited time."""
     request_id = desk.draft.new_id("review")
     expires = desk.draft.now + desk.config.review_ms
-    request = HumanRequest(
-        request_id=request_id, session_id=desk.session_id, kind="review", rule="planning.money_reviewed",
-        reason=call.purpose, requested_at=desk.draft.now, expires_at=expires, call_hash=call.args_hash, tool=call.tool,
-        args=call.args, context={"flow": state["flow"], "path": state["path"], "plan_id": state["plan_id"]},
-    )  # fmt: skip
-    desk.remember_review(request_id, {
-        "status": "open", "plan_id": state["plan_id"], "call": call.model_dump(mode="json"), "mismatches": 0,
-        "call_hash": call.args_hash, "expires_at": expires, "request": request.model_dump(mode="json"),
-    })  # fmt: skip
+    review = {"status": "open", "call": call.model_dump(mode="json"), "mismatches": 0, "call_hash": call.args_hash,
+              "requested_at": desk.draft.now, "expires_at": expires}  # fmt: skip
+    desk.remember_review(request_id, review)
     state["review_id"], state["waiting_for"] = request_id, "review"
     plans.mark(state, state["node"], status="waiting")
     desk.draft.timer(REVIEW_TIMER + request_id, expires, {"request_id": request_id})
-    desk.publish("human.requests", request)
+    desk.publish("human.requests", review_request(state, request_id, review, call.purpose))
     desk.draft.reason("planning.review", f"{call.tool} waits for a person", request_id, call.call_id)
     if node.template:
         refs = [EvidenceRef(kind="task_plan", id=state["plan_id"])]
         desk.say(node.template, state["slots"], language=state["language"], evidence=refs)
+
+
+def review_request(state: FlowDict, request_id: str, review: Mapping[str, Any], reason: str) -> HumanRequest:
+    """What the person is asked: this call, until then."""
+    call = review["call"]
+    return HumanRequest(
+        request_id=request_id, session_id=call["session_id"], kind="review", rule="planning.money_reviewed",
+        reason=reason, requested_at=review["requested_at"], expires_at=review["expires_at"],
+        call_hash=review["call_hash"], tool=call["tool"], args=call["args"],
+        context={"flow": state["flow"], "path": state["path"], "plan_id": state["plan_id"]},
+    )  # fmt: skip
+
+
+def closed(review: Mapping[str, Any], status: str, by: str = "") -> dict[str, Any]:
+    """What is kept of a review that was decided: enough to check the call against, and to know a repeat."""
+    return {"status": status, "by": by, "call_hash": review["call_hash"], "expires_at": review["expires_at"]}
 
 
 def drop_review(desk: Desk, state: FlowDict, status: str = "cancelled") -> None:
@@ -98,7 +108,7 @@ def drop_review(desk: Desk, state: FlowDict, status: str = "cancelled") -> None:
     review = desk.reviews.get(request_id or "")
     if request_id is None or review is None or review["status"] != "open":
         return
-    desk.reviews[request_id] = {**review, "status": status}
+    desk.remember_review(request_id, closed(review, status))
     desk.draft.cancel(REVIEW_TIMER + request_id)
     desk.draft.reason("planning.review_closed", status, request_id)
 

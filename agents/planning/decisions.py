@@ -6,7 +6,7 @@ from typing import Any
 
 from agents.planning import calls, handover, messages, moves
 from agents.planning.desk import Desk, FlowDict
-from schemas.people import HumanDecision, HumanRequest
+from schemas.people import HumanDecision
 from schemas.tools import ToolCall
 
 
@@ -52,7 +52,7 @@ def _review(desk: Desk, decision: HumanDecision) -> None:
         _close(desk, request_id, review, "refused", decision)
         moves.fire(desk, state, "review_refused", "review_refused")
     elif decision.call_hash != review["call_hash"]:
-        _mismatch(desk, request_id, review, decision)
+        _mismatch(desk, state, request_id, review, decision)
         return
     else:
         _approve(desk, state, request_id, review, decision)
@@ -70,18 +70,18 @@ def _approve(desk: Desk, state: FlowDict, request_id: str, review: dict[str, Any
 
 
 def _close(desk: Desk, request_id: str, review: dict[str, Any], status: str, decision: HumanDecision) -> None:
-    desk.remember_review(request_id, {**review, "status": status, "by": decision.by})
+    desk.remember_review(request_id, calls.closed(review, status, decision.by))
     desk.draft.cancel(calls.REVIEW_TIMER + request_id)
     desk.draft.reason(f"planning.review_{status}", f"by {decision.by}", request_id, decision.decision_id)
 
 
-def _mismatch(desk: Desk, request_id: str, review: dict[str, Any], decision: HumanDecision) -> None:
+def _mismatch(desk: Desk, state: FlowDict, request_id: str, review: dict[str, Any], decision: HumanDecision) -> None:
     """Approved was another call: refused, and said once by asking again."""
     desk.draft.reason("planning.review_mismatch", "the approval is bound to another call", request_id,
                       decision.decision_id)  # fmt: skip
     if review["mismatches"] == 0:  # once: a broken approver would be asked for ever
         again = "an approval carried another call's hash and was refused; this is the call to decide on"
-        desk.publish("human.requests", HumanRequest(**{**review["request"], "reason": again}))
+        desk.publish("human.requests", calls.review_request(state, request_id, review, again))
     desk.remember_review(request_id, {**review, "mismatches": review["mismatches"] + 1})
 
 
@@ -92,7 +92,7 @@ def expire(desk: Desk, request_id: str) -> None:
     if review is None or review["status"] != "open" or state is None:
         desk.draft.reason("planning.timer_stale", "the review is closed", request_id)
         return
-    desk.remember_review(request_id, {**review, "status": "expired"})
+    desk.remember_review(request_id, calls.closed(review, "expired"))
     desk.draft.cancel(calls.REVIEW_TIMER + request_id)
     desk.draft.reason("planning.review_expired", "nobody decided in time", request_id)
     desk.in_reply_to, desk.language = state["message_id"], state["language"]

@@ -50,9 +50,8 @@ def stop_all(desk: Desk, status: str) -> None:
     # No event is fired: a flow that said its last word here would talk into the person's conversation.
     for state in reversed(desk.flows):
         calls.drop_review(desk, state)
-        undone = ", ".join(plans.not_done(state)) or "nothing"
+        undone = ", ".join(plans.not_done(desk.flow_of(state), state)) or "nothing"
         desk.draft.reason("planning.not_done", f"planned and not done: {undone}", state["plan_id"])
-        plans.finish(state, status)
         desk.touch(state, status)
     for waiting in desk.queue:
         keep(desk, waiting.get("text", ""), waiting["message_id"])

@@ -22,7 +22,7 @@ def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping
     state: FlowDict = {
         "flow": flow_name, "node": flow.start, "plan_id": desk.draft.new_id("plan"), "plan_version": 0,
         "slots": given, "sources": dict.fromkeys(given, message["message_id"]), "seal": message.get("seal"),
-        "entries": {flow.start: 1}, "path": [flow.start], "tasks": plans.tasks_of(flow),
+        "entries": {flow.start: 1}, "path": [flow.start], "tasks": [],
         "message_id": message["message_id"], "language": desk.language, "waiting_for": "none", "call_id": None,
         "review_id": None, "tried": {}, "choices": [], "evidence": [], "turns": 0, "concluded": "no", "code": "",
     }  # fmt: skip
@@ -142,11 +142,9 @@ def end(desk: Desk, state: FlowDict, status: str) -> None:
     calls.drop_review(desk, state)
     # Only when the active flow ends is there somebody below to go back to.
     desk.ended_top = desk.ended_top or state is desk.top
-    nodes = desk.flow_of(state).nodes
-    undone = [one for one in plans.not_done(state) if nodes[one].slot is None or nodes[one].slot not in state["slots"]]
+    undone = plans.not_done(desk.flow_of(state), state)
     if undone:
         desk.draft.reason("planning.not_done", f"planned and not done: {', '.join(undone)}", state["plan_id"])
-    plans.finish(state, status)
     desk.flows = [one for one in desk.flows if one is not state]
     desk.last_done = {"flow": state["flow"], "status": status, "message_id": state["message_id"],
                       "plan_id": state["plan_id"], "order_id": state["slots"].get("order_id")}  # fmt: skip

@@ -58,7 +58,7 @@ def _schema(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
 def _planned(draft: Draft, _spec: ToolSpec, call: ToolCall) -> Refusal | None:
     """Only what an open plan still wants runs (R-000-24): a recall or a person may have come in between."""
     for flow in draft.get("planning", "flows", default=()):
-        wanted = (task["calls"] for task in flow["tasks"] if task["status"] == "running")
+        wanted = (task.get("calls", ()) for task in flow["tasks"] if task["status"] == "running")
         if flow["plan_id"] == call.plan_id and any(call.call_id in ids for ids in wanted):
             return None
     return Refusal("not_planned", "no open plan wants this call (any more)", "cancelled")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.agents.support import Chat, order, parcel, refunded
 
 WORDS = ("我要退1001，坏了", "我要退款", "1001", "1002", "坏了", "确认", "不对", "停", "转人工", "查1002的物流",
-         "退50元", "1003的地址改成上海市静安区A路1号", "1", "2", "3", "你好", "谢谢", "##", "yes", "no", "refund order 1001",
+         "退50元",
+         "1003的地址改成上海市静安区A路1号", "1", "2", "3", "你好", "谢谢", "##", "yes", "no", "refund order 1001",
          "我要退1001，再顺便查下1002的物流", "垃圾，骗子", "1001的退款到账了吗")  # fmt: skip
 STATUSES = ("success", "failure", "timeout", "unknown", "fallback", "cancelled")
 CODES = (None, "order_not_found", "not_owner", "already_refunded", "already_shipped")
