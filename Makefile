@@ -15,7 +15,7 @@ LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --g
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
-.PHONY: help setup test test-fast check format demo chaos fuzz bench requirements cases budget docs lock clean
+.PHONY: help setup test test-fast check lint formatted types layers ledger format demo chaos fuzz bench requirements cases budget docs lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -45,13 +45,22 @@ test: $(DEV) ## all tests: in memory, then on a real broker
 test-fast: $(DEV) ## the in-memory tests alone, under 10 s
 	$(PY) -m pytest -n auto -m "not kafka and not slow"
 
-check: $(DEV) ## lint, format, types, layers, size budget, requirements
+check: lint formatted types layers budget ledger ## all gates; `make -k check` shows all that is wrong
+
+lint: $(DEV)
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
+
+formatted: $(DEV)
+	$(VENV)/bin/ruff format --check --quiet .
+
+types: $(DEV)
 	$(VENV)/bin/mypy
+
+layers: $(DEV)
 	$(VENV)/bin/lint-imports --no-logo
-	$(PY) -m tests.quality.budget
-	$(PY) -m tests.quality.ledger
+
+ledger: $(DEV)
+	@$(PY) -m tests.quality.ledger
 
 format: $(DEV) ## rewrite the code in the project's format
 	$(VENV)/bin/ruff check --fix .
