@@ -131,7 +131,7 @@ class CallState(Model):
 
 
 class ToolsState(Model):
-    """Tools: the calls of the open session by id, newest last, at most 50."""
+    """Tools: the calls of the open session by id, newest last, at most 12 without an open effect."""
 
     calls: dict[str, CallState] = {}
 

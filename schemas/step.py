@@ -114,8 +114,17 @@ class Draft:
         return look(self.state, path, default)
 
     def set(self, value: Any, *path: str) -> None:
-        """Set a JSON value (model dumps included: plain dict, list, str, int, float, bool, None)."""
+        """Set a JSON value (model dumps included: plain dict, list, str, int, float, bool, None).
+
+        An object over an object changes only the keys that differ, so that diffs stay small.
+        """
         current = look(self.state, path, MISSING)
+        if type(current) is dict and type(value) is dict and current.keys() & value.keys():
+            for key in [name for name in current if name not in value]:  # a set has another order in each process
+                self._put(MISSING, (*path, key))
+            for key, part in value.items():
+                self.set(part, *path, key)
+            return
         if current is not MISSING and value is not MISSING and same(current, value):
             return
         if current is MISSING and value is MISSING:
@@ -128,6 +137,9 @@ class Draft:
                     value = {part: value}
                 path = path[:length]
                 break
+        self._put(value, path)
+
+    def _put(self, value: Any, path: tuple[str, ...]) -> None:
         self._touched[path] = None
         self.state = put(self.state, path, value)
 

@@ -19,4 +19,4 @@ class DeliverySettings:
     retry_ms: int = 1_000  # doubled with each attempt of our own sender
     send_timeout_ms: int = 3_000
     send_deadline_ms: int = 10_000  # a successor repeats a send, under the same dedup id, only after this
-    messages_max: int = 30  # kept a conversation, so that states stay small
+    messages_max: int = 12  # kept a conversation, so that states stay small

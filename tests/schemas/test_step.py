@@ -36,9 +36,10 @@ def test_j03_equal_in_python_is_a_change_in_json(before: Any, after: Any) -> Non
     one = draft(value=before)
     one.set(after, "memory", "anchor", "value")
     decision = one.finish()
-    assert (("memory", "anchor", "value"), before, after) == decision.changes[0]
-    ((path, _, value),) = decision.changes
-    stored = codec.encode(Change(path=pointer(path), before=before, after=value))
+    ((path, old, value),) = decision.changes
+    place = path[3:]  # an object over an object changes only the key that differs
+    assert (look({"value": before}, ("value", *place)), look({"value": after}, ("value", *place))) == (old, value)
+    stored = codec.encode(Change(path=pointer(path), before=old, after=value))
     change = orjson.loads(stored)
     replayed = put(one.origin, unpointer(change["path"]), change["after"])
     assert orjson.dumps(decision.state) == orjson.dumps(replayed)
@@ -97,8 +98,16 @@ def test_a_parents_change_covers_its_children() -> None:
     """Where a value and something inside it changed, the outer change says it all, once."""
     one = draft(value={"a": 1, "b": 2})
     one.set(9, "memory", "anchor", "value", "a")
-    one.set({"a": 7}, "memory", "anchor", "value")
-    assert ((("memory", "anchor", "value"), {"a": 1, "b": 2}, {"a": 7}),) == one.finish().changes
+    one.set([7], "memory", "anchor", "value")
+    assert ((("memory", "anchor", "value"), {"a": 1, "b": 2}, [7]),) == one.finish().changes
+
+
+def test_an_object_over_an_object_changes_what_differs() -> None:
+    """Only the keys that differ are in the diff, in an order that every process gives (promise 5)."""
+    one = draft(value={"a": 1, "b": 2, "c": {"d": 4, "e": 5}})
+    one.set({"a": 1, "c": {"d": 4, "e": 6}, "f": 7}, "memory", "anchor", "value")
+    changes = [(path[2:], before, after) for path, before, after in one.finish().changes]
+    assert [(("value", "b"), 2, MISSING), (("value", "c", "e"), 5, 6), (("value", "f"), MISSING, 7)] == changes
 
 
 def test_back_and_forth_is_no_change() -> None:

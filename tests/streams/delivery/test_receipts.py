@@ -184,7 +184,7 @@ def test_a_person_is_asked_once_a_session() -> None:
 
 
 def test_messages_stay_bounded() -> None:
-    """At most 30 messages are kept; the oldest go first, but none for which something is pending."""
+    """At most 12 messages are kept; the oldest go first, but none for which something is pending."""
     chat = Chat()
     chat.reply("m-0")  # never answered: its send stays pending
     for number in range(1, 60):
@@ -194,7 +194,7 @@ def test_messages_stay_bounded() -> None:
         chat.customer(number * 1_000 + 30)
 
     kept = list(chat.get("actions", "messages"))
-    assert 30 == len(kept)
+    assert 12 == len(kept)
     assert {"m-0", "m-59"} <= set(kept)
     assert "m-1" not in kept
 
