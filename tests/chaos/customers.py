@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ steps:
   - say: {ask}
   - hear: refund.confirm
     within_ms: {hear}
+  - wait: {pause}
   - say: {yes}
   - hear: refund.success
     within_ms: {hear}
@@ -48,6 +49,7 @@ steps:
   - say: {ask}
   - hear: address.confirm
     within_ms: {hear}
+  - wait: {pause}
   - say: {yes}
   - hear: address.success
     within_ms: {hear}
@@ -63,6 +65,7 @@ steps:
   - say: {ask}
   - hear: logistics.status
     within_ms: {hear}
+  - wait: {pause}
   - say: {yes}
 expect:
   outcome: answered
@@ -93,14 +96,15 @@ KINDS = (
 )  # fmt: skip
 
 
-def wave(name: str, count: int = WAVE, kinds: Sequence[Kind] = KINDS) -> tuple[list[Scenario], list[Order]]:
-    """`count` scenarios in a shop of their own, and the orders that they need."""
+def wave(name: str, count: int = WAVE, pause_ms: int = 0, label: str = "") -> tuple[list[Scenario], list[Order]]:
+    """`count` scenarios in a shop of their own, and the orders that they need; customers think for `pause_ms`."""
     scenarios, orders = [], []
-    for index, kind in zip(range(count), itertools.cycle(kinds), strict=False):
+    for index, kind in zip(range(count), itertools.cycle(KINDS), strict=False):
         number = next(_numbers)
         order = f"{500_000 + number}" if kind.language == "zh" else f"OD{500_000 + number}"
-        sender = f"c-{name}-{index:02d}"
-        text = kind.script.format(ask=kind.ask.format(order=order), yes=kind.yes, hear=HEAR_MS, order=order)
+        sender = f"c-{label or name}-{index:02d}"
+        text = kind.script.format(ask=kind.ask.format(order=order), yes=kind.yes, hear=HEAR_MS, order=order,
+                                  pause=pause_ms)  # fmt: skip
         head = f"name: {sender}\ntitle: chaos\nlanguage: {kind.language}\nshop: {name}\nsender: {sender}\n"
         scenarios.append(parse(head + text, sender))
         orders.append(Order(order, sender, kind.status, 5_000, events=_parcel(kind.parcel)))
@@ -157,8 +161,3 @@ async def world(settings: Settings) -> AsyncIterator[HttpWorld]:
                 yield made
             finally:
                 reviewing.cancel()
-
-
-def each(scenarios: Sequence[Scenario]) -> Iterator[str]:
-    """The conversations."""
-    return (scenario.conversation for scenario in scenarios)

@@ -1,4 +1,4 @@
-"""Collects what the checks need: committed records of all topics, the shop's ledger, the gateway's outbox, a recovery."""
+"""What the checks need: committed records of all topics, the shop's ledger, the gateway's outbox, a recovery."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def effects(settings: Settings) -> list[dict[str, Any]]:
     return found
 
 
-def examine(settings: Settings, starts: Starts, keep: Callable[[str], bool]) -> tuple[list[Violation], dict[str, Story]]:
+def examine(settings: Settings, starts: Starts,
+            keep: Callable[[str], bool]) -> tuple[list[Violation], dict[str, Story]]:  # fmt: skip
     """Every check on the conversations to keep; waits for what may only be late."""
     until = time.monotonic() + SETTLE_S
     while True:

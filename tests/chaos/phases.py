@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from streams.runtime.wire import DIFFS
+from streams.reader import ReadError
 from streams.scenario.format import Scenario
 from streams.scenario.http import HttpWorld
 from streams.scenario.player import Played, play
 from tests.chaos import evidence
-from tests.chaos.checks import Violation
 from tests.chaos.customers import WAVE, stock, wave, world
+from tests.chaos.report import Report, line
 from tests.chaos.stand import PARTITIONS, Process, Stand, StandError, now_ms
 
 GOES_ON_S = 15.0  # after a death another worker must have decided something by then
+TRIES = 3
+LONG_MS = 20_000  # customers who think for so long are there when the last of several workers dies
 HIT_S = 60.0  # a point that was not hit by then is not hit
-
-
-@dataclass
-class Report:
-    """What came of a phase."""
-
-    name: str
-    seconds: float = 0.0
-    conversations: int = 0
-    recovery_s: list[float] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
-    note: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Nothing wrong."""
-        return not self.faults and not self.violations
 
 
 @dataclass
@@ -59,13 +44,14 @@ class Load:
 
 
 class Run:
-    """What all phases share: the stand, the customers' side, the worker that stands, and what is still to be checked."""
+    """What all phases share: the stand, the customers' side, the worker that stands, what is still to be checked."""
 
     def __init__(self, stand: Stand, side: HttpWorld, say: Callable[[str], None]) -> None:
         self.stand, self.side, self.say = stand, side, say
         self.standing: Process | None = None
         self.reports: list[Report] = []
         self._settling: dict[str, asyncio.Task[None]] = {}
+        self._loads: dict[str, Load] = {}
 
     async def survivor(self) -> Process:
         """A worker without any plan to die, that has at least one partition."""
@@ -74,13 +60,14 @@ class Run:
             await self.stand.opened(self.standing, 1)
         return self.standing
 
-    async def load(self, name: str, count: int = WAVE, scenarios: Sequence[Scenario] | None = None) -> Load:
-        """Begin a wave; all its customers write at once."""
-        made, orders = wave(name, count)
+    async def load(self, name: str, pause_ms: int = 0) -> Load:
+        """Begin a wave; all its customers write at once, and think for `pause_ms` before they confirm."""
+        made, orders = wave(name, WAVE, pause_ms)
         starts = await asyncio.to_thread(evidence.ends, self.stand.settings)
         await asyncio.to_thread(stock, self.stand.folder, orders)
-        chosen = list(scenarios or made)
-        return Load(name, chosen, starts, [asyncio.create_task(play(one, self.side)) for one in chosen])
+        load = Load(name, made, starts, [asyncio.create_task(play(one, self.side)) for one in made])
+        self._loads[name] = load
+        return load
 
     async def died(self, victim: Process, load: Load) -> int:
         """When the victim died at its point, in milliseconds. Raises StandError when it did not."""
@@ -99,7 +86,9 @@ class Run:
         """Wait for the first new diff on these partitions, and note how long it took."""
         until = time.monotonic() + 2 * GOES_ON_S
         while time.monotonic() < until:
-            first = await asyncio.to_thread(evidence.first_diff, self.stand.settings, load.starts, partitions, died)
+            first = None
+            with contextlib.suppress(ReadError):  # the broker is only just back
+                first = await asyncio.to_thread(evidence.first_diff, self.stand.settings, load.starts, partitions, died)
             if first is not None:
                 report.recovery_s.append((first - died) / 1000)
                 if first - died > GOES_ON_S * 1000:
@@ -111,7 +100,17 @@ class Run:
     def settle(self, report: Report, load: Load) -> None:
         """Let the customers end in the background, then check all that they left."""
         self.reports.append(report)
+        self._loads.pop(load.name, None)
         self._settling[load.name] = asyncio.create_task(self._settle(report, load, time.monotonic()))
+
+    def give_up(self, report: Report, why: str) -> None:
+        """The phase failed in the middle: its customers go home."""
+        report.faults.append(why)
+        self.reports.append(report)
+        load = self._loads.pop(report.name, None)
+        if load is not None:
+            load.cancel()
+        self.say(line(report))
 
     async def settled(self, leave: int = 0) -> None:
         """Wait until at most `leave` phases are still to be checked."""
@@ -128,7 +127,8 @@ class Run:
             else:
                 report.faults += [f"{scenario.conversation}: {fault}" for fault in one.faults]
         found, known = await asyncio.to_thread(
-            evidence.examine, self.stand.settings, load.starts, evidence.conversations_of(load.name))
+            evidence.examine, self.stand.settings, load.starts, evidence.conversations_of(load.name)
+        )
         report.violations += found
         report.conversations = len(known)
         report.seconds += time.monotonic() - began
@@ -146,25 +146,30 @@ class Run:
 Phase = Callable[[Run, Report], Awaitable[None]]
 
 
-def line(report: Report) -> str:
-    """One phase as one line, and what is wrong below it."""
-    recovery = ", ".join(f"{seconds:.1f}" for seconds in report.recovery_s) or "-"
-    head = (f"{'pass' if report.passed else 'FAIL'}  {report.name:<26} {report.conversations:3d} conversations"
-            f"  went on after {recovery:>6} s  {report.seconds:6.1f} s  {report.note}")  # fmt: skip
-    return "\n".join([head, *(f"      {fault}" for fault in report.faults[:20]),
-                      *(f"      {violation}" for violation in report.violations[:20])])  # fmt: skip
+async def armed(run: Run, report: Report, point: str, *, fresh: bool, **values: str) -> Process:
+    """A worker that will die at the point, with its partitions open; one that dies too early is replaced."""
+    for _ in range(TRIES):
+        survivor = await run.survivor()
+        victim = run.stand.worker(report.name, INTERLOCK_CRASH_AT=point, **values)
+        try:
+            await run.stand.opened(victim, PARTITIONS // 2)
+            if fresh:
+                await run.stand.stop(survivor)
+                await run.stand.opened(victim)
+        except StandError:
+            victim.look()
+            if not victim.point:
+                raise
+        else:
+            return victim
+    message = f"{report.name}: died {TRIES} times before a wave began"
+    raise StandError(message)
 
 
 async def die_at(run: Run, report: Report, point: str, hits: int, *, fresh: bool, **values: str) -> None:
     """The victim dies at the n-th hit of a point with a wave running; the survivor, or a fresh worker, goes on."""
-    survivor = await run.survivor()
-    name = report.name
-    victim = run.stand.worker(name, INTERLOCK_CRASH_AT=f"{point}:{hits}", **values)
-    await run.stand.opened(victim, PARTITIONS // 2)
-    if fresh:
-        await run.stand.stop(survivor)
-        await run.stand.opened(victim)
-    load = await run.load(name)
+    victim = await armed(run, report, f"{point}:{hits}", fresh=fresh, **values)
+    load = await run.load(report.name)
     died = await run.died(victim, load)
     report.note = f"{load.running} running"
     if fresh:
@@ -176,18 +181,13 @@ async def die_at(run: Run, report: Report, point: str, hits: int, *, fresh: bool
 async def die_joining(run: Run, report: Report, points: Sequence[str]) -> None:
     """Workers that join while a wave runs die one after the other while they take partitions over."""
     await run.survivor()
-    load = await run.load(report.name)
+    load = await run.load(report.name, LONG_MS)
     report.note = ", ".join(points)
     for point in points:
         victim = run.stand.worker(point, INTERLOCK_CRASH_AT=point, INTERLOCK_SNAPSHOT_DIR=str(run.stand.folder / point))
         died = await run.died(victim, load)
         await run.goes_on(report, load, range(PARTITIONS), died)
     run.settle(report, load)
-
-
-def diffs_at(load: Load) -> Mapping[tuple[str, int], int]:
-    """Where the register stood when the wave began."""
-    return {place: offset for place, offset in load.starts.items() if place[0] == DIFFS}
 
 
 async def with_world(stand: Stand, say: Callable[[str], None], work: Callable[[Run], Awaitable[None]]) -> list[Report]:

@@ -1,9 +1,11 @@
-"""`python -m tests.chaos.run`: kills, freezes and replaces workers while customers are served; exit 1 on any violation."""
+"""`python -m tests.chaos.run` kills, freezes and replaces workers while customers are served; 1 on any violation."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
+import signal
 import sys
 import time
 import traceback
@@ -11,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.chaos import evidence
-from tests.chaos.phases import Phase, Report, Run, die_at, die_joining, line, with_world
-from tests.chaos.stand import Stand, stand
+from tests.chaos import evidence, special
+from tests.chaos.kills import random_kills
+from tests.chaos.phases import Phase, Run, die_at, die_joining, with_world
+from tests.chaos.report import Report, measures
+from tests.chaos.stand import Stand, StandError, now_ms, stand
 
 # point, and which hit of it kills: late enough that all customers are under way
 POINTS: tuple[tuple[str, int], ...] = (
@@ -21,6 +25,7 @@ POINTS: tuple[tuple[str, int], ...] = (
     ("commit.after", 6), ("visible.after", 6), ("emit.before", 15), ("emit.after", 16), ("send.handed_over", 30),
     ("send.acknowledged", 20), ("effect.tool.before", 3), ("effect.tool.after", 4), ("effect.send.before", 5),
     ("effect.send.after", 5), ("timer.before", 2), ("intake.offered", 20),
+    ("group.before", 3), ("group.after", 3),
 )  # fmt: skip
 
 
@@ -29,10 +34,12 @@ def phases() -> dict[str, Phase]:
     made: dict[str, Phase] = {}
     for number, (point, hits) in enumerate(POINTS):
         made[point] = partial(die_at, point=point, hits=hits, fresh=number % 3 == 0)
-    made["snapshot.unsent"] = partial(die_at, point="snapshot.unsent", hits=1, fresh=True, INTERLOCK_EMIT_LINGER_MS="4000")
+    made["snapshot.unsent"] = partial(
+        die_at, point="snapshot.unsent", hits=1, fresh=True, INTERLOCK_EMIT_LINGER_MS="4000"
+    )
     for group in (("fence.before", "fence.after", "recover.diffs"), ("recover.done", "seek.before", "seek.after")):
         made[group[0]] = partial(die_joining, points=group)
-    return made
+    return {**made, **special.PHASES}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,10 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="names of phases, split by commas")
     parser.add_argument("--keep", type=Path, default=None, help="keep logs and broker data in this folder")
     chosen = parser.parse_args(arguments)
+    seed = chosen.seed or now_ms() % 1_000_000
     wanted = {name: phase for name, phase in phases().items() if not chosen.only or name in chosen.only.split(",")}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends with us
     with stand(chosen.keep) as made:
-        reports = asyncio.run(with_world(made, say, lambda run: everything(run, wanted)))
+        logging.basicConfig(filename=made.folder / "customers.log", level=logging.INFO, force=True)
+        reports = asyncio.run(with_world(made, say, lambda run: everything(run, wanted, chosen.kills, seed)))
         reports.append(final(made))
+    for measure in measures(reports):
+        say(measure)
     return 0 if all(report.passed for report in reports) else 1
 
 
@@ -55,12 +67,15 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-async def everything(run: Run, wanted: Mapping[str, Phase]) -> None:
-    """All phases, then what is left to check."""
+async def everything(run: Run, wanted: Mapping[str, Phase], kills: int, seed: int) -> None:
+    """All phases, then the random kills."""
     for name, phase in wanted.items():
         await one(run, name, phase)
         await run.settled(leave=2)
     await run.settled()
+    if kills:
+        say(f"{kills} kills at random moments, seed {seed}")
+        await random_kills(run, kills, seed)
 
 
 async def one(run: Run, name: str, phase: Phase) -> None:
@@ -70,12 +85,10 @@ async def one(run: Run, name: str, phase: Phase) -> None:
     try:
         await phase(run, report)
         report.seconds = time.monotonic() - began
-    except Exception as error:
-        report.faults.append(f"{type(error).__name__}: {error}")
-        if not isinstance(error, RuntimeError):
-            traceback.print_exc()
-        run.reports.append(report)
-        say(line(report))
+    except StandError as error:
+        run.give_up(report, str(error))
+    except Exception as error:  # noqa: BLE001 (whatever it is, the other phases still say something)
+        run.give_up(report, "".join(traceback.format_exception(error)))
 
 
 def final(made: Stand) -> Report:
