@@ -1,0 +1,135 @@
+"""channel.raw: the same rubbish for the intake app, which makes an event of a record or a dead letter."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from memory.sealing import KeyStore
+from schemas import codec
+from schemas.system import DeadLetter
+from schemas.topics import RAW_TOPIC
+from streams.reader import KafkaSource
+from tests.chaos.stand import Stand
+from tests.fuzz import envelopes, values
+from tests.fuzz.account import Fault, Place, differs
+from tests.fuzz.cases import Case, Expect, Maker
+
+# What means something else at the edge: no header and no key is needed, ids may be integers of any length.
+_AT_THE_EDGE: Mapping[str, Expect] = {
+    "kafka_null": Expect.DEAD, "unknown_type": Expect.EITHER, "missing_header": Expect.EITHER, "newer_minor": Expect.EITHER,
+    "huge_int": Expect.EITHER, "no_key": Expect.HANDLED, "bad_key": Expect.HANDLED, "other_partition": Expect.HANDLED,
+    "system_key": Expect.HANDLED,
+}  # fmt: skip
+BETWEEN = 30
+BIG_EVERY = 200
+WAIT_S = 45.0
+
+
+def wide(maker: Maker, partition: int) -> Case:
+    """An event that the topic takes, and that is too large once its clear body is sealed beside the masked one."""
+    text = "我的电话13800000000，" + "退" * 19_900
+    files = [{"kind": "voice", "ref": maker.fresh(), "text": text} for _ in range(15)]
+    body = {"kind": "message", "message_id": maker.fresh(), "text": text, "attachments": files}
+    return maker.valid(partition, lambda value: value.update({"body": body})).dead("wide", "too_large")
+
+
+class Foreign:
+    """The intake app with its rubbish, and what became of it."""
+
+    def __init__(self, stand: Stand, seed: str, bad: int, keys: KeyStore) -> None:
+        self.process = stand.start("intake", "intake")
+        self.sent: dict[Place, Case] = {}
+        self.codes: Counter[str] = Counter()
+        self.handled = 0
+        self._settings, self._keys, self._bad = stand.settings, keys, bad
+        self._maker = Maker(RAW_TOPIC, seed, stand.settings.partitions)
+        self._letters: dict[Place, list[str]] = {}
+
+    @property
+    def valid(self) -> int:
+        """Records that must become events."""
+        return sum(case.expect is Expect.HANDLED for case in self.sent.values())
+
+    def plan(self) -> Iterator[Case]:
+        """`bad` records of rubbish, and valid ones between them."""
+        maker = self._maker
+        kinds = (*values.KINDS.values(), *envelopes.KINDS.values(), values.mutated)
+        bad = 0
+        while bad < self._bad:
+            partition = maker.rng.randrange(maker.partitions)
+            if bad % BIG_EVERY == BIG_EVERY - 1:
+                case = maker.rng.choice((wide, values.two_mib))(maker, partition)
+            else:
+                case = maker.rng.choice(kinds)(maker, partition)
+            expect = _AT_THE_EDGE.get(case.kind)
+            case = case if expect is None else replace(case, expect=expect, codes=frozenset())
+            yield case
+            bad += case.expect is not Expect.HANDLED
+            if bad % BETWEEN == 0:
+                yield maker.valid(partition)
+
+    def take(self, sent: dict[Place, Case]) -> None:
+        """Take our own records out of all that were sent."""
+        self.sent = {place: case for place, case in sent.items() if place[0] == RAW_TOPIC}
+        for place in self.sent:
+            del sent[place]
+
+    def faults(self) -> list[str]:
+        """Every record that became neither an event nor a dead letter with its exact bytes. Waits for the app."""
+        until = time.monotonic() + WAIT_S
+        while True:
+            events = self._read()
+            found = [Fault(place, case.kind, words) for place, case in self.sent.items()
+                     if (words := self._verdict(place, case, events))]  # fmt: skip
+            if not found or time.monotonic() > until or not self.process.alive:
+                return [str(fault) for fault in found]
+            time.sleep(2)
+
+    def _read(self) -> set[str]:
+        """Ids of the events that there are; dead letters are compared on the way."""
+        events = set()
+        self._letters.clear()
+        self.codes.clear()
+        with KafkaSource(self._settings) as source:
+            for record in source.read([(topic, number, 0) for topic in ("channel.events", f"{RAW_TOPIC}.dlq")
+                                       for number in range(self._settings.partitions)]):  # fmt: skip
+                if record.topic == "channel.events":
+                    events.add((dict(record.headers).get("ce_id") or b"").decode(errors="replace"))
+                    continue
+                letter: DeadLetter = codec.decode(record.topic, record.value)
+                place = (letter.topic, letter.partition, letter.offset)
+                case = self.sent.get(place)
+                self.codes[letter.code] += 1
+                words = "nobody sent that" if case is None else differs(case, letter, self._keys)
+                self._letters.setdefault(place, []).extend((letter.code, words))
+        return events
+
+    def _verdict(self, place: Place, case: Case, events: set[str]) -> str:
+        letter = self._letters.get(place)
+        if letter is not None and (len(letter) > 2 or letter[1]):
+            return f"its dead letter is another record, or there are two: {letter}"
+        if letter is not None and case.expect is Expect.HANDLED:
+            return f"a dead letter ({letter[0]}), though it is valid"
+        if letter is not None:
+            return "" if not case.codes or letter[0] in case.codes else f"the reason is {letter[0]}"
+        if case.expect is Expect.DEAD:
+            return "no dead letter, though it is bad"
+        return "" if _event_id(case.value) in events else "neither an event nor a dead letter"
+
+
+def _event_id(value: bytes | None) -> str:
+    """The id that intake derives, by the documented rule and another parser's data."""
+    try:
+        plain: Any = orjson.loads(value or b"")
+        who = "/".join(str(plain[name]) for name in ("shop", "channel", "sender"))
+        named = f"{who}\n{plain['id']}"
+        return f"ev-{hashlib.sha256(named.encode()).hexdigest()[:24]}"
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return ""
