@@ -58,11 +58,24 @@ class Ends:
 
     async def post(self, url: str, body: Any) -> Any:
         """POST JSON; the answer. Raises WorldError for any status but 2xx."""
-        answer = await self.client.post(url, content=orjson.dumps(body), headers={"content-type": "application/json"})
+        headers = {"content-type": "application/json"}
+        answer = await self._asked("POST", url, content=orjson.dumps(body), headers=headers)
         if not answer.is_success:
             message = f"POST {url}: {answer.status_code} {answer.text[:300]}"
             raise WorldError(message)
         return answer.json() if answer.content else None
+
+    async def get(self, url: str, **params: str) -> Any:
+        """GET JSON. Raises httpx.HTTPError."""
+        answer = await self._asked("GET", url, params=params)
+        answer.raise_for_status()
+        return answer.json()
+
+    async def _asked(self, method: str, url: str, **request: Any) -> httpx.Response:
+        """Once more where the server closed an idle connection just then; every POST carries an id, so it is safe."""
+        with contextlib.suppress(httpx.RemoteProtocolError):
+            return await self.client.request(method, url, **request)
+        return await self.client.request(method, url, **request)
 
 
 def _json(model: Model) -> dict[str, Any]:
@@ -217,9 +230,8 @@ class HttpWorld:
             one.seen.records = self._ends.tail.of(one.scenario.conversation)
 
     async def _look(self, scenario: Scenario) -> Observation:
-        asked = {"customer_id": scenario.sender}
-        answer = await self._ends.client.get(f"{self._ends.settings.shop_url}/ledger", params=asked)
-        return Observation(self._ends.tail.of(scenario.conversation), answer.json()["effects"])
+        done = await self._ends.get(f"{self._ends.settings.shop_url}/ledger", customer_id=scenario.sender)
+        return Observation(self._ends.tail.of(scenario.conversation), done["effects"])
 
     async def review(self) -> None:
         """Answer open reviews as each conversation's scenario says, until cancelled."""

@@ -1,0 +1,105 @@
+"""The parts of the chaos run that decide what it says: logs read, customers made, deaths timed, figures written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from schemas.topics import INPUT_TOPICS
+from streams.runtime.crashpoints import POINTS as KNOWN
+from tests.chaos import evidence, run
+from tests.chaos.checks import Violation
+from tests.chaos.customers import WAVE, stock, wave
+from tests.chaos.kills import Death, _stood_still
+from tests.chaos.report import Report, line, measures
+from tests.chaos.stand import Process, now_ms
+
+
+def process(log: Path) -> Process:
+    """A process that has ended, with this log."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return Process("worker-1", ended, log)
+
+
+def said(message: str) -> str:
+    """A worker's log line."""
+    return orjson.dumps({"level": "INFO", "message": message}).decode() + "\n"
+
+
+def test_a_worker_log_tells_which_partitions_are_open(tmp_path: Path) -> None:
+    """Partitions open one by one, are lost one by one, and all are given back at a revoke (promise 2)."""
+    log = tmp_path / "log"
+    lines = [said("assigned partitions [0, 1]"), said("partition 1 opens with 3"), "not JSON\n",
+             said("partition 0 opens with 1"), '{"message": "half a li']  # fmt: skip
+    log.write_text("".join(lines))
+    worker = process(log)
+    worker.look()
+    assert {0, 1} == worker.owned
+    with log.open("a") as more:
+        more.write('ne"}\n' + said("partition 1 lost: fenced") + said("revoked partitions [0]"))
+    worker.look()
+    assert (set(), ["partition 1 lost: fenced"]) == (worker.owned, worker.lost)
+
+
+def test_a_worker_log_tells_its_point(tmp_path: Path) -> None:
+    """A death counts as one at a point only when the process said so itself."""
+    log = tmp_path / "log"
+    log.write_text('{"signal": 9, "point": "commit.before"}\n')
+    worker = process(log)
+    worker.look()
+    assert "commit.before" == worker.point
+
+
+def test_waves_share_nothing(tmp_path: Path) -> None:
+    """Each customer has a conversation and an order of their own, which the shop knows, in both languages."""
+    (first, orders), (second, others) = wave("one"), wave("two")
+    assert 2 * WAVE == len({scenario.conversation for scenario in first + second})
+    assert 2 * WAVE == len({order.order_id for order in orders + others})
+    assert {"zh", "en"} == {scenario.language for scenario in first}
+    assert {"refunded", "answered", "address_changed"} == {scenario.expect.outcome for scenario in first}
+    stock(tmp_path, orders)
+    stock(tmp_path, orders)  # again: nothing is there twice
+
+
+def test_every_point_of_a_phase_is_known() -> None:
+    """A phase names points that the runtime has, at least 12 of them (the register of points)."""
+    points = {point for point, _ in run.POINTS}
+    assert points <= set(KNOWN)
+    assert len(points) >= 12
+    assert {"commit.after", "snapshot.unsent", "send.acknowledged", "transaction.committed"} <= set(run.phases())
+
+
+def test_every_register_topic_is_read() -> None:
+    """The checks see every input topic, the register, the checkpoint and all dead letters."""
+    assert {*INPUT_TOPICS, "state.diffs", "state.updates", *(f"{topic}.dlq" for topic in INPUT_TOPICS)} <= set(
+        evidence.READ)  # fmt: skip
+
+
+@pytest.mark.parametrize(("owned", "seconds"), [({0}, 4.0), ({0, 1}, 2.5), ({2}, 0.0), (set(), 0.0)])
+def test_a_death_is_timed_to_the_first_diff_of_its_partitions(owned: set[int], seconds: float) -> None:
+    """Diffs before the death, and those of other partitions, say nothing about who took over."""
+    moments = {0: [900, 5_000], 1: [1_000, 3_500], 2: [500], 3: [1_001]}
+    assert seconds == _stood_still(Death(1_000, frozenset(owned)), moments)
+
+
+def test_figures_count_what_was_found() -> None:
+    """Forks, lost records and doubled effects are counted by their rules, with the times in a note."""
+    fork = Violation("fork", "demo/web/c", 3, "state.diffs [0] at 7", "twice")
+    report = Report("p", conversations=20, recovery_s=[6.0, 8.0], violations=[fork, fork])
+    forks, lost, double = (orjson.loads(one) for one in measures([report]))
+    assert ("forks", 2, 20, None) == (forks["name"], forks["value"], forks["n"], forks["baseline"])
+    assert ("recovery_lost", 0) == (lost["name"], lost["value"])
+    assert "went on after median 7.0 s, at most 8.0 s" == lost["note"]
+    assert ("effects_double", 0) == (double["name"], double["value"])
+    assert not report.passed
+    assert "fork: demo/web/c version 3 (state.diffs [0] at 7): twice" in line(report)
+
+
+def test_the_clock_is_wall_time() -> None:
+    """Deaths are compared with append times, so both are UTC milliseconds."""
+    assert now_ms() > 1_700_000_000_000
