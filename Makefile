@@ -70,7 +70,7 @@ demo: $(RUN) ## play the scripted conversations on a real broker and compare
 	$(VENV)/bin/interlock demo
 
 chaos: $(DEV) ## kill -9 at the named points; KILLS=200 adds random kills
-	$(PY) -m tests.chaos.run --kills $(KILLS)
+	$(PY) -m tests.chaos.run --kills $(KILLS) --only "$(ONLY)"
 
 fuzz: $(DEV) ## rubbish on every input topic
 	$(PY) -m tests.fuzz.run --records $(RECORDS)
