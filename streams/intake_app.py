@@ -19,7 +19,7 @@ from schemas import cloudevents, codec
 from schemas.errors import BadRecordError
 from schemas.events import RawEvent
 from schemas.system import DeadLetter
-from schemas.topics import RAW_TOPIC
+from schemas.topics import RAW_TOPIC, TOPICS
 from streams.clock import SystemClock
 from streams.intake import channel_event_record, intake
 from streams.metrics import Metrics, MetricsPort
@@ -50,7 +50,12 @@ def event_of(record: Message, keys: KeyStore, partitions: int, clock: Clock) -> 
         raise BadRecordError(reason, code="empty", topic=RAW_TOPIC)
     plain = codec.exact_ids(codec.parse(value, topic=RAW_TOPIC, long_integers=True))
     event = intake(codec.validate(RawEvent, plain, RAW_TOPIC), keys)
-    return channel_event_record(event, partitions, clock.now_ms(), envelope.traceparent)
+    made = channel_event_record(event, partitions, clock.now_ms(), envelope.traceparent)
+    size, limit = len(made.value or b""), TOPICS[made.topic].max_bytes
+    if size > limit:  # the broker would refuse it for ever: the clear body is sealed beside the masked one
+        reason = f"{size} bytes once it is masked and sealed; {made.topic} takes at most {limit}"
+        raise BadRecordError(reason, code="too_large", topic=RAW_TOPIC)
+    return made
 
 
 def dead_letter_of(record: Message, error: BadRecordError, keys: KeyStore, clock: Clock) -> Outgoing:
@@ -146,10 +151,14 @@ def _broken(record: Message) -> bool:
     error = record.error()
     if error is None:
         return False
-    if error.fatal() or not error.retriable():
+    if error.fatal() or error.code() in _HOPELESS:
         raise KafkaException(error)
     log.warning("%s: %s", RAW_TOPIC, words(error))
     return True
+
+
+_HOPELESS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED,
+             KafkaError.UNKNOWN_TOPIC_OR_PART)  # fmt: skip
 
 
 def _next(records: Iterable[Message]) -> list[TopicPartition]:

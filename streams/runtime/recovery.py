@@ -6,12 +6,13 @@ A gap is refused and named; emits that were not all acknowledged come back to be
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from memory.bus import VersionConflictError, apply, empty
 from streams.runtime.client import consumer_config, words
@@ -58,8 +59,17 @@ class LogReader:
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """The lowest offset that is still kept, and the end of what is committed."""
-        low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SILENCE_S)
-        return int(low), int(high)
+        until = time.monotonic() + SILENCE_S
+        while True:
+            try:
+                low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SILENCE_S)
+            except KafkaException as error:
+                if self._cancelled() or time.monotonic() > until:
+                    message = f"{topic} {partition}: {words(error.args[0])}"
+                    raise PartitionLostError(message) from error
+                time.sleep(0.1)
+            else:
+                return int(low), int(high)
 
     def read(self, topic: str, partition: int, offset: int) -> Iterator[Message]:
         """Records from `offset` on. The end is a position, so that markers there do no harm (cases C15, D01)."""
@@ -67,26 +77,24 @@ class LogReader:
             return
         place = TopicPartition(topic, partition, offset)
         self._consumer.assign([place])
-        silent = 0.0
+        heard, trouble = time.monotonic(), "no answer"
         try:
             while True:
                 if self._cancelled():
                     message = f"{topic} {partition}: recovery was cancelled"
                     raise PartitionLostError(message)
-                batch = self._consumer.consume(CHUNK, timeout=0.2)
-                silent = 0.0 if batch else silent + 0.2
-                if silent > SILENCE_S:
-                    message = f"{topic} {partition}: the broker says nothing for {SILENCE_S:.0f} s"
-                    raise PartitionLostError(message)
-                for item in batch:
+                for item in self._consumer.consume(CHUNK, timeout=0.2):
                     error = item.error()
                     if error is None:
+                        heard = time.monotonic()
                         yield item
                     elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                         return
-                    elif not error.retriable():
-                        message = f"{topic} {partition}: {words(error)}"
-                        raise PartitionLostError(message)
+                    else:
+                        trouble = words(error)  # the client goes on by itself, or time runs out
+                if time.monotonic() - heard > SILENCE_S:
+                    message = f"{topic} {partition}: nothing to read for {SILENCE_S:.0f} s: {trouble}"
+                    raise PartitionLostError(message)
         finally:
             self._consumer.unassign()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from memory.sealing import MemoryKeyStore
 from schemas.base import Model
@@ -58,6 +58,13 @@ class Rig:
         wanted = [NewTopic(name, self.settings.partitions, 1, config=LIMITS) for name in names]
         for answer in self.admin.create_topics(wanted).values():
             answer.result()
+        wait_until(lambda: self._led(names))
+
+    def _led(self, names: Sequence[str]) -> bool:
+        """Every partition has a leader that answers."""
+        latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = {TopicPartition(name, number): latest for name in names for number in range(self.settings.partitions)}
+        return all(answer.exception() is None for answer in self.admin.list_offsets(asked).values())
 
     def publish(self, topic: str, conversation: str, value: Model, record_id: str) -> None:
         """One good record."""

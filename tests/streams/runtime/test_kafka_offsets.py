@@ -32,7 +32,7 @@ async def test_one_request_a_second_answers_all_partitions(rig: Rig) -> None:
     await offsets.ends(0)
     began = time.monotonic()
     await asyncio.gather(*(offsets.ends(number) for number in [*range(PARTITIONS)] * 3))
-    assert 0.5 < time.monotonic() - began < 1.9
+    assert 0.5 < time.monotonic() - began < 6  # twelve requests would take twelve seconds
     offsets.close()
 
 

@@ -37,6 +37,7 @@ async def test_two_workers_get_whole_partitions(rig: Rig) -> None:
 async def test_split_partition_is_refused(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """A worker that gets a partition of one input topic but not of all ends, and says which (promise 2)."""
     rig.admin.create_partitions([NewPartitions("system.events", PARTITIONS + 1)])["system.events"].result()
+    wait_until(lambda: len(rig.admin.list_topics("system.events").topics["system.events"].partitions) > PARTITIONS)
     async with rig.worker(opened=False) as node:
         await asyncio.wait_for(node.task, 60)
 
