@@ -35,24 +35,28 @@ return 1
 
 def run() -> Iterator[Result]:
     """All four rows; the baseline is a redis-server on loopback where there is one."""
-    rng = random.Random(1)
-    bus = StateBus()
     names = [f"demo/web/u{number}" for number in range(OPEN)]
-    for name in names:
-        bus.load(name, orjson.dumps(state(name)))
-    touched = [rng.choice(names) for _ in range(TOUCHES)]
-    updates, reads = _timed(touched, lambda name: _update(bus, name)), _timed(touched, bus.read)
+    touched = random.Random(1).choices(names, k=TOUCHES)
+    updates, reads = _bus_times(names, touched)
     with _redis(names) as redis:
         base_updates = base_reads = None
         if redis is not None:
             base_updates = percentile(_timed(touched[:10_000], lambda name: _redis_update(redis, name)), 0.99)
             base_reads = percentile(_timed(touched[:10_000], lambda name: _redis_read(redis, name)), 0.99)
-    what = f"{OPEN} open conversations of 4 KB, random; baseline " + ("redis-server on loopback, compare-and-set by script"
-                                                                     if base_updates else "none: no redis-server here")
+    what = f"{OPEN} open conversations of 4 KB, random; baseline " + (
+        "redis-server on loopback, compare-and-set by script" if base_updates else "none: no redis-server here"
+    )
     yield less_is_better("state_update_p99", percentile(updates, 0.99), "us", base_updates, TOUCHES, what)
     yield less_is_better("state_read_p99", percentile(reads, 0.99), "us", base_reads, TOUCHES, what)
-    del bus
     yield from _memory()
+
+
+def _bus_times(names: list[str], touched: list[str]) -> tuple[list[float], list[float]]:
+    """Microseconds of each update and each read."""
+    bus = StateBus()
+    for name in names:
+        bus.load(name, orjson.dumps(state(name)))
+    return _timed(touched, lambda name: _update(bus, name)), _timed(touched, bus.read)
 
 
 def _update(bus: StateBus, name: str) -> None:
@@ -81,7 +85,7 @@ def _redis(names: list[str]) -> Iterator[Any]:
     if server is None:
         yield None
         return
-    import redis  # noqa: PLC0415 (a dependency of the benchmarks only)
+    import redis
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -141,8 +145,14 @@ def _memory() -> Iterator[Result]:
     for number in range(0, MEASURED_OPEN, 3):
         _update(bus, f"demo/web/open{number}")  # a third was touched since: the hot ones are also decoded
     each = (_resident() - before) / MEASURED_OPEN
-    yield less_is_better("memory_open", each, "bytes", bodies / MEASURED_OPEN, MEASURED_OPEN,
-                         "resident bytes a conversation of 4 KB, a third of them touched; baseline the JSON itself")
+    yield less_is_better(
+        "memory_open",
+        each,
+        "bytes",
+        bodies / MEASURED_OPEN,
+        MEASURED_OPEN,
+        "resident bytes a conversation of 4 KB, a third of them touched; baseline the JSON itself",
+    )
     for number in range(MEASURED_OPEN):
         bus.drop(f"demo/web/open{number}")
     gc.collect()
@@ -153,5 +163,11 @@ def _memory() -> Iterator[Result]:
         bus.drop(name)
     gc.collect()
     each = max(0.0, (_resident() - before) / CLOSED)
-    yield less_is_better("memory_closed", max(each, 0.01), "bytes", None, CLOSED,
-                         "resident bytes a conversation that was open and left memory; its residue is on disk")
+    yield less_is_better(
+        "memory_closed",
+        max(each, 0.01),
+        "bytes",
+        None,
+        CLOSED,
+        "resident bytes a conversation that was open and left memory; its residue is on disk",
+    )

@@ -23,8 +23,8 @@ def state(conversation: str, size: int = 4_096) -> dict[str, Any]:
     while len(orjson.dumps(made)) < size - 250:
         number += 1
         messages[f"m-{number}"] = {
-            "message_id": f"m-{number}", "event_id": f"ev-{number:024d}", "at": NOW + number, "text": "where is my order",
-            "intent": "logistics", "language": "en", "revision": 1, "recalled": False,
+            "message_id": f"m-{number}", "event_id": f"ev-{number:024d}", "at": NOW + number,
+            "text": "where is my order", "intent": "logistics", "language": "en", "revision": 1, "recalled": False,
         }  # fmt: skip
         sent[f"r-{number}"] = {
             "state": "read", "attempt": 1, "kind": "reply", "template_id": "logistics.status", "language": "en",

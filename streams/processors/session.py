@@ -50,7 +50,9 @@ def _close(draft: Draft, close_after_ms: int) -> None:
 
 def _last_heard(draft: Draft) -> int:
     """When the customer last wrote or was seen, milliseconds; 0 when never."""
-    return max(draft.get("session", "last_customer_at", default=0), draft.get("actions", "last_online") or 0)
+    wrote: int = draft.get("session", "last_customer_at", default=0)
+    seen: int = draft.get("actions", "last_online") or 0
+    return max(wrote, seen)
 
 
 def open_work(draft: Draft) -> bool:

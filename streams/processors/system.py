@@ -14,5 +14,5 @@ def row() -> Row:
         step=resume,
         failure_domain="one topic partition, flooded with unreadable records",
         degrade="it pauses with every record kept in Kafka; the other topics and partitions go on",
-        alarm="InterlockPartitionPaused: interlock_partition_stops_total{reason=\"dlq_limit\"} rises",
+        alarm='InterlockPartitionPaused: interlock_partition_stops_total{reason="dlq_limit"} rises',
     )

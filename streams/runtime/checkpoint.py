@@ -104,8 +104,13 @@ class Checkpoint:
         key = f"~mark/{self._partition}"
         now = self._clock.now_ms()
         body = Mark(**mark, stamped_at=now).model_dump(mode="json")
-        return Outgoing(wire.UPDATES, self._partition, key.encode(), orjson.dumps(body),
-                        wire.state_headers(wire.UPDATES, f"{key}@{mark['diff_offset']}", now))
+        return Outgoing(
+            wire.UPDATES,
+            self._partition,
+            key.encode(),
+            orjson.dumps(body),
+            wire.state_headers(wire.UPDATES, f"{key}@{mark['diff_offset']}", now),
+        )
 
 
 class Snapshots:

@@ -38,11 +38,12 @@ def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordEr
     conversation = state["conversation"]
     draft = Draft(state, wire.bare(record, conversation))
     where = f"{record.topic}:{record.partition}:{record.offset}"
+    owner, value = f"topic:{record.topic}", record.value
     letter = DeadLetter(
         topic=record.topic, partition=record.partition, offset=record.offset, time=record.time,
         reason=error.reason, code=error.code, field=error.field or None,
         key=None if record.key is None else _text(record.key),
-        seal=None if record.value is None else seal(keys, f"topic:{record.topic}", record.value, context=where.encode()),
+        seal=None if value is None else seal(keys, owner, value, context=where.encode()),
         headers=tuple((name, None if value is None else _text(value)) for name, value in record.headers),
         size=0 if record.value is None else len(record.value),
         session_id=(state["session"] or {}).get("id"),
@@ -62,10 +63,9 @@ def pause(state: State, record: Record, limit: int) -> Decided:
     )  # fmt: skip
     draft = Draft(state, cause)
     draft.set(record.offset, "runtime", "paused", record.topic)
-    draft.emit("system.events", SystemEvent(
-        event_id=cause.id, kind="partition_paused", subject=record.topic, by="interlock", at=max(draft.now, record.time),
-        data={"partition": partition, "offset": record.offset, "limit": limit},
-    ))  # fmt: skip
+    data = {"partition": partition, "offset": record.offset, "limit": limit}
+    draft.emit("system.events", SystemEvent(event_id=cause.id, kind="partition_paused", subject=record.topic,
+                                            by="interlock", at=draft.now, data=data))  # fmt: skip
     draft.reason("runtime.partition_paused", f"more than {limit} dead letters in a row on {record.topic}")
     return finish(draft)
 
@@ -73,7 +73,11 @@ def pause(state: State, record: Record, limit: int) -> Decided:
 def resume(draft: Draft, cause: Input) -> None:
     """The step of `system.events`: an operator's word that a paused topic goes on."""
     event = cause.value
-    if event is not None and event.kind == "partition_resumed" and draft.get("runtime", "paused", event.subject) is not None:
+    if (
+        event is not None
+        and event.kind == "partition_resumed"
+        and draft.get("runtime", "paused", event.subject) is not None
+    ):
         draft.delete("runtime", "paused", event.subject)
         draft.reason("runtime.partition_resumed", f"{event.subject} goes on, said {event.by}", cause.id)
 

@@ -19,8 +19,13 @@ RETRY_S = 5.0  # a handler that raised is our bug: asked again at this pace, wit
 class EffectRunner:
     """The effects of one partition (promise 6)."""
 
-    def __init__(self, handlers: Mapping[str, EffectHandler], clock: Clock, read: Callable[[str], State | None],
-                 publish: Callable[[Fact], None]) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, EffectHandler],
+        clock: Clock,
+        read: Callable[[str], State | None],
+        publish: Callable[[Fact], None],
+    ) -> None:
         self._handlers = handlers
         self._clock = clock
         self._read = read
@@ -44,8 +49,16 @@ class EffectRunner:
             self._start(state["conversation"], effect_id, pending, taken_over=True)
 
     def _start(self, conversation: str, effect_id: str, pending: Mapping[str, Any], *, taken_over: bool) -> None:
-        effect = Effect(conversation, effect_id, pending["kind"], pending["key"], pending["declared_at"],
-                        pending["deadline"], pending["timeout_ms"], pending["request"])
+        effect = Effect(
+            conversation,
+            effect_id,
+            pending["kind"],
+            pending["key"],
+            pending["declared_at"],
+            pending["deadline"],
+            pending["timeout_ms"],
+            pending["request"],
+        )
         task = asyncio.create_task(self._run(effect, taken_over=taken_over))
         self._tasks[conversation, effect_id] = task
         task.add_done_callback(lambda _: self._tasks.pop((conversation, effect_id), None))

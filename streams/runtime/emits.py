@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from streams.runtime import wire
@@ -15,7 +16,9 @@ from streams.runtime.ports import SendPort
 class Emitter:
     """Publishes the emits of committed diffs of one partition."""
 
-    def __init__(self, send: SendPort, partition_for: Callable[[str], int], on_lost: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, send: SendPort, partition_for: Callable[[str], int], on_lost: Callable[[BaseException], None]
+    ) -> None:
         self._send = send
         self._partition_for = partition_for
         self._on_lost = on_lost
@@ -32,10 +35,10 @@ class Emitter:
         for index in range(len(diff["emits"])):
             crash("emit.before")
             future = asyncio.ensure_future(self._send.send(wire.emit_record(diff, index, self._partition_for)))
-            future.add_done_callback(lambda done, entry=entry: self._acknowledged(done, entry))
+            future.add_done_callback(partial(self._acknowledged, entry))
             crash("emit.after")
 
-    def _acknowledged(self, done: asyncio.Future[int], entry: list[int]) -> None:
+    def _acknowledged(self, entry: list[int], done: asyncio.Future[int]) -> None:
         if done.cancelled():
             return
         error = done.exception()

@@ -86,8 +86,21 @@ class Judge:
         clear = self._ports.open_seal(cause) if any(row.opens_seal for row in rows) else None
         if not gathered and clear is None:
             return cause
-        return Input(cause.topic, cause.partition, cause.offset, cause.time, cause.key, cause.id, cause.type,
-                     cause.value, cause.trace, cause.position, cause.previous, clear, gathered)
+        return Input(
+            cause.topic,
+            cause.partition,
+            cause.offset,
+            cause.time,
+            cause.key,
+            cause.id,
+            cause.type,
+            cause.value,
+            cause.trace,
+            cause.position,
+            cause.previous,
+            clear,
+            gathered,
+        )
 
     def _dead(self, state: State, record: Record, error: BadRecordError) -> Decided | None:
         if standing(state, wire.bare(record, state["conversation"])) == REPEAT:

@@ -41,8 +41,9 @@ class LocalLog:
     def append(self, outgoing: Outgoing) -> Record:
         """The record at the end of its topic partition."""
         part = self._parts.setdefault((outgoing.topic, outgoing.partition), [])
-        record = Record(outgoing.topic, outgoing.partition, len(part), self._clock.now_ms() + self.skew_ms, outgoing.key,
-                        outgoing.value, outgoing.headers)  # fmt: skip
+        time = self._clock.now_ms() + self.skew_ms
+        record = Record(outgoing.topic, outgoing.partition, len(part), time, outgoing.key, outgoing.value,
+                        outgoing.headers)  # fmt: skip
         part.append(record)
         self.on_append(record)
         return record
@@ -161,11 +162,13 @@ class LocalInterlock:
         return runtime
 
     async def settle(self) -> None:
-        """Until nothing is queued or running; sleeping effects are waited for. Raises TimeoutError after
-        2 min, and what closed a partition."""
+        """Until nothing is queued or running; sleeping effects are waited for.
+
+        Raises TimeoutError after two minutes, and whatever closed a partition.
+        """
         quiet = 0
         async with asyncio.timeout(SETTLE_MS / 1000):
-            while quiet < 3:  # noqa: PLR2004 (what one round published may come in the next)
+            while quiet < 3:
                 await asyncio.sleep(0.001 if quiet == 0 else 0)
                 quiet = quiet + 1 if all(runtime.idle for runtime in self._partitions.values()) else 0
                 self._raise_failures()

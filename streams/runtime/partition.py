@@ -61,9 +61,13 @@ class PartitionRuntime:
         self._judge = Judge(rows, ports, settings.dlq_limit, self._over_limit)
         self._emitter = Emitter(ports.send, self._partition_for, self._fail)
         self._effects = EffectRunner(ports.effects, ports.clock, self._bus.read, self.publish)
-        self._timers = Timers(partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed)
+        self._timers = Timers(
+            partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed
+        )
         self._checkpoint = Checkpoint(partition, self._bus, ports.clock, settings.checkpoint_ms)
-        self._snapshots = None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._checkpoint.owes)
+        self._snapshots = (
+            None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._checkpoint.owes)
+        )
         self._diff_offset = -1
         self._skew_ms = 0
         self._wake = asyncio.Event()
@@ -227,12 +231,19 @@ class PartitionRuntime:
 
     def _over_limit(self, record: Record) -> None:
         """The topic is held from here on; the system conversation records it in its own lane."""
-        log.error("%s [%d] is paused at offset %d: more than %d dead letters in a row; `interlock dlq resume`",
-                  record.topic, record.partition, record.offset, self._settings.dlq_limit)
+        log.error(
+            "%s [%d] is paused at offset %d: more than %d dead letters in a row; `interlock dlq resume`",
+            record.topic,
+            record.partition,
+            record.offset,
+            self._settings.dlq_limit,
+        )
         self._held[record.topic] = []
         self._pausing.add(record.topic)
         self._ports.on_pause(record.topic, True)
-        self._lanes.add(self._home, PauseRequest(record.topic, record.partition, record.offset, record.time, None, None))
+        self._lanes.add(
+            self._home, PauseRequest(record.topic, record.partition, record.offset, record.time, None, None)
+        )
 
     # -- commit -----------------------------------------------------------------------------------------
 

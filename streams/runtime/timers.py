@@ -20,8 +20,16 @@ SKEWED_S = 1.0  # how often it looks again while the clocks disagree
 class Timers:
     """The deadlines of one partition. `handled(topic)` is the offset below which all is handled."""
 
-    def __init__(self, partition: int, clock: Clock, offsets: OffsetsPort, read: Callable[[str], State | None],
-                 handled: Callable[[], Mapping[str, int]], publish: Callable[[Fact], None], skewed: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        partition: int,
+        clock: Clock,
+        offsets: OffsetsPort,
+        read: Callable[[str], State | None],
+        handled: Callable[[], Mapping[str, int]],
+        publish: Callable[[Fact], None],
+        skewed: Callable[[], bool],
+    ) -> None:
         self._partition = partition
         self._clock = clock
         self._offsets = offsets
@@ -68,7 +76,7 @@ class Timers:
             if not due or self._skewed():
                 continue
             ends = await self._offsets.ends(self._partition)
-            while not self._passed(ends):
+            while not self._passed(ends):  # noqa: ASYNC110 (the lanes know nothing of barriers)
                 await asyncio.sleep(POLL_S)
             for entry in due:
                 self._fire(*entry)
@@ -115,5 +123,11 @@ class Timers:
         timer_id = f"t-{digest}.{set_by}.{index}"
         self._fired.add((conversation, name, set_by))
         crash("timer.before")
-        self._publish(Fact("timers.fired", conversation, timer_id,
-                           TimerFired(timer_id=timer_id, name=name, due=due, set_by=set_by, data=data)))
+        self._publish(
+            Fact(
+                "timers.fired",
+                conversation,
+                timer_id,
+                TimerFired(timer_id=timer_id, name=name, due=due, set_by=set_by, data=data),
+            )
+        )

@@ -51,9 +51,9 @@ def run_virtual(main: Coroutine[Any, Any, T], start_ms: int = 1_767_578_400_000)
 
 
 def virtual_clock() -> VirtualLoop:
-    """The running virtual loop as the Clock port. Raises RuntimeError on a real loop."""
+    """The running virtual loop as the Clock port. Raises TypeError on a real loop."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):
         message = "not on a virtual loop: start with run_virtual"
-        raise RuntimeError(message)
+        raise TypeError(message)
     return loop

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
 from schemas import cloudevents, codec
-from schemas.base import Model
+from schemas.base import MAX_CONVERSATION_CHARS, Model
 from schemas.errors import BadRecordError
 from schemas.partition import partition_of, system_conversation
 from schemas.step import Input
@@ -18,6 +19,8 @@ from streams.runtime.ports import Fact, Headers, Outgoing, Record
 SOURCE = "interlock"
 DIFFS = "state.diffs"
 UPDATES = "state.updates"
+SYSTEM_TOPICS = frozenset({"system.events"})  # records of a partition itself; on all others it is nobody's conversation
+_CONVERSATION = re.compile(r"[^/~][^/]*/[^/]+/[^/]+")
 
 
 def lane_of(record: Record, partitions: int) -> str:
@@ -33,16 +36,15 @@ def lane_of(record: Record, partitions: int) -> str:
         key = record.key.decode()
     except UnicodeDecodeError:
         return home
-    if key == home:
-        return home
-    if not key.isprintable() or key.count("/") != 2 or key.startswith("~"):  # noqa: PLR2004 (shop/channel/sender)
+    if not _CONVERSATION.fullmatch(key) or len(key) > MAX_CONVERSATION_CHARS or not key.isprintable():
         return home
     return key if partition_of(record.key, partitions) == record.partition else home
 
 
 def read(record: Record, conversation: str) -> Input:
     """Decode and check a record. Raises BadRecordError, which says field and reason, never the value."""
-    if record.key is None or record.key.decode(errors="replace") != conversation:
+    system = conversation.startswith("~") and record.topic not in SYSTEM_TOPICS
+    if system or record.key is None or record.key.decode(errors="replace") != conversation:
         reason = "no usable key, or not the partition that its key belongs to"
         raise BadRecordError(reason, topic=record.topic, code="bad_key", field="key")
     if record.value is None:

@@ -25,8 +25,8 @@ WHO = "demo/web/u1"
 
 
 def settings(**values: Any) -> Settings:
-    """Settings with the test's own values, no environment."""
-    return Settings(_env_file=None, partitions=4, **values)
+    """Settings with the test's own values."""
+    return Settings().model_copy(update={"partitions": 4, **values})
 
 
 def event(number: int, sender: str = "u1", text: str = "hello") -> ChannelEvent:
@@ -108,8 +108,11 @@ def pipeline(handlers: Mapping[str, EffectHandler] | None = None, **values: Any)
     return LocalInterlock(settings(**values), rows(), handlers or {}, MemoryKeyStore(), virtual_clock())
 
 
-def run(test: Callable[[LocalInterlock], Awaitable[None]], handlers: Mapping[str, EffectHandler] | None = None,
-        **values: Any) -> None:
+def run(
+    test: Callable[[LocalInterlock], Awaitable[None]],
+    handlers: Mapping[str, EffectHandler] | None = None,
+    **values: Any,
+) -> None:
     """Run a test body on a fresh pipeline and virtual clock."""
 
     async def main() -> None:
@@ -126,8 +129,13 @@ async def say(lock: LocalInterlock, number: int, text: str = "hello", sender: st
     return await lock.publish("channel.events", message.conversation, message, message.event_id)
 
 
-def rubbish(lock: LocalInterlock, count: int, value: bytes | None = b"{bad", key: bytes | None = WHO.encode(),
-            topic: str = "channel.events") -> None:
+def rubbish(
+    lock: LocalInterlock,
+    count: int,
+    value: bytes | None = b"{bad",
+    key: bytes | None = WHO.encode(),
+    topic: str = "channel.events",
+) -> None:
     """Records that nobody can read, in the customer's partition."""
     for _ in range(count):
         lock.log.append(Outgoing(topic, lock.partition_of(WHO), key, value, ()))

@@ -84,7 +84,7 @@ def test_result_told_twice_settles_once() -> None:
 
 class _BrokenTwice(SlowTool):
     async def run(self, effect: Effect) -> Sequence[Fact]:
-        message = "our bug"
+        message = f"our bug on {effect.id}"
         raise KeyError(message)
 
 

@@ -209,7 +209,11 @@ def test_checkpoint_rides_along_at_most_once_a_second() -> None:
 
         updates = values(lock, "state.updates")
         marks = [update for update in updates if update["kind"] == "mark"]
-        states = [ConversationState.model_validate_json(orjson.dumps(update)) for update in updates if update["kind"] == "state"]
+        states = [
+            ConversationState.model_validate_json(orjson.dumps(update))
+            for update in updates
+            if update["kind"] == "state"
+        ]
         assert 1 <= len(marks) <= 2
         assert states[-1].version <= 5
         assert marks[-1]["diff_offset"] < len(lock.log.records(wire.DIFFS))

@@ -74,7 +74,7 @@ def test_timer_that_is_stale_changes_nothing() -> None:
         fact = values(lock, "timers.fired")
         await lock.advance(6_500)
         fired = lock.log.records("timers.fired")[0]
-        from schemas.codec import decode  # noqa: PLC0415 (only here)
+        from schemas.codec import decode
 
         again = decode("timers.fired", fired.value, "").model_copy(update={"timer_id": "t-other"})
         await lock.publish("timers.fired", WHO, again, "t-other")
