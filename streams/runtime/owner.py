@@ -66,6 +66,7 @@ class Owner:
         self._full: set[int] = set()
         self._opening: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
+        self._recovering: dict[int, asyncio.Future[Recovered]] = {}
         self._losses: deque[float] = deque()
 
     # -- assignment -------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ class Owner:
         committer = KafkaCommitter(self.settings, number, self._metrics)
         try:
             await self._fence(committer, epoch)
-            recovered = await asyncio.to_thread(self._host.recover, number, lambda: self.epoch != epoch)
+            recovered = await self._recover(number, epoch)
             await self._still_member(number)
             runtime = self._host.runtime(number, committer)
             runtime.start(recovered)
@@ -159,6 +160,16 @@ class Owner:
                 self._metrics.count("interlock_emits_republished_total", topic=emit["topic"])
         log.info("partition %d opens with %d conversations, %d diffs to publish again, after %.2f s",
                  part.number, len(recovered.states), len(recovered.resend), seconds)  # fmt: skip
+
+    async def _recover(self, number: int, epoch: int) -> Recovered:
+        """Rebuild on a thread; one of an earlier assignment may still be at the partition's files, and ends first."""
+        earlier = self._recovering.get(number)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        running = asyncio.ensure_future(asyncio.to_thread(self._host.recover, number, lambda: self.epoch != epoch))
+        running.add_done_callback(_seen)
+        self._recovering[number] = running
+        return await asyncio.shield(running)
 
     async def _fence(self, committer: KafkaCommitter, epoch: int) -> None:
         await committer.connect()
@@ -300,6 +311,12 @@ class Owner:
     def handled(self) -> Mapping[TopicPartition, int]:
         """For the group's information: strictly in offset order, from each partition's own watermark."""
         return _handled(self._parts.values())
+
+
+def _seen(ended: asyncio.Future[Recovered]) -> None:
+    """Nobody may wait any more for a recovery that ended with an error."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 def _handled(parts: Iterable[Part]) -> dict[TopicPartition, int]:

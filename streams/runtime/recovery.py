@@ -89,7 +89,8 @@ class LogReader:
                         heard = time.monotonic()
                         yield item
                     elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
-                        return
+                        if item.topic() == topic:
+                            return
                     else:
                         trouble = words(error)  # the client goes on by itself, or time runs out
                 if time.monotonic() - heard > SILENCE_S:
