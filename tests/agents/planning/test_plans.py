@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.planning.calls import idempotency_key
 from schemas.tools import ToolResult
 from tests.agents.planning.test_refunds import at_confirm, executing, in_review
-from tests.agents.support import T0, Chat, order, parcel, refunded
+from tests.agents.support import PACK, T0, Chat, order, parcel, refunded
 
 
 def finished() -> Chat:
@@ -118,6 +119,24 @@ def test_a_call_says_what_for_until_when_and_under_which_key() -> None:
     )  # fmt: skip
     assert "refund_id" in first.expectation
     assert first.idempotency_key == second.idempotency_key
+
+
+def test_a_key_names_plan_task_and_arguments() -> None:
+    """The same change of the same plan has one key; another plan, task or amount has another (E05)."""
+    key = idempotency_key("p-1", "execute_refund", "hash-1")
+
+    assert key == idempotency_key("p-1", "execute_refund", "hash-1")
+    assert 4 == len({key, idempotency_key("p-2", "execute_refund", "hash-1"),
+                     idempotency_key("p-1", "execute_change", "hash-1"),
+                     idempotency_key("p-1", "execute_refund", "hash-2")})  # fmt: skip
+
+
+def test_rules_give_the_order_of_the_actions() -> None:
+    """R-002-20: understanding gives intent and slots; the flow's file gives the ordered tasks."""
+    chat = in_review()
+    order_of_tasks = [task.description.split()[1] for task in chat.plans()[0].tasks]
+
+    assert list(PACK.flows["refund"].plan) == order_of_tasks
 
 
 def test_facts_cite_their_results() -> None:
