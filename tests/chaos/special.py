@@ -17,7 +17,7 @@ from tests.chaos.report import Report
 from tests.chaos.stand import PARTITIONS, Process, Stand, StandError, now_ms
 
 UNDER_WAY_S = 0.7  # so long after a wave began its customers are in the middle of it
-THINK_MS = 3_000  # customers who think are still there when a worker has started
+THINK_MS = 8_000  # customers who think are still there when a worker has started
 QUIET_S = 3.0  # a thawed worker does its worst within this
 AWAY_S = 8.0
 SHORT = {"INTERLOCK_DELIVERED_MS": "3000", "INTERLOCK_DISPLAYED_MS": "5000"}
@@ -85,8 +85,7 @@ async def frozen_in_fence(run: Run, report: Report, *, point: str, steals: bool)
     load = await run.load(report.name, LONG_MS)
     await _frozen_by_itself(run.stand, joiner)
     froze = now_ms()
-    await run.stand.opened(survivor)
-    await run.goes_on(report, load, range(PARTITIONS), froze)
+    await run.takes_over(report, survivor, froze)
     joiner.signal(signal.SIGCONT)
     if steals:
         await asyncio.sleep(QUIET_S)
@@ -238,7 +237,7 @@ async def die_revoked(run: Run, report: Report, *, point: str, hits: int = 2) ->
         await run.stand.stop(run.standing)
     victim = run.stand.worker(report.name, INTERLOCK_CRASH_AT=f"{point}:{hits}")  # the first hit is its own joining
     await run.stand.opened(victim)
-    load = await run.load(report.name, THINK_MS)
+    load = await run.load(report.name, LONG_MS)
     run.standing = run.stand.worker("successor")
     died = await run.died(victim, load)
     report.note = f"{_under_way(load)} running"
