@@ -245,11 +245,15 @@ class Consumer(driver.Consumer):
 
     async def _drain_messages(self, fetcher: ServiceT) -> None:
         stopped = fetcher._stopped.is_set  # type: ignore[attr-defined]
-        while not self.should_stop and not stopped():
-            if not self.flow_active:
-                await self.wait(self.can_resume_flow)  # type: ignore[arg-type]
-                continue
-            await self._drain_once()
+        try:
+            while not self.should_stop and not stopped():
+                if self.flow_active:
+                    await self._drain_once()
+                else:
+                    await self.wait(self.can_resume_flow)  # type: ignore[arg-type]
+        except asyncio.CancelledError:
+            if not (stopped() or self.app.should_stop):
+                raise
 
     async def _drain_once(self) -> None:
         intake = self.intake
