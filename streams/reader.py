@@ -57,6 +57,7 @@ class KafkaSource:
 
     def __init__(self, settings: Settings, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
+        self._counts: dict[str, int] | None = None
         self._consumer = Consumer(consumer_config(settings, f"{settings.group}-reader"))
 
     def __enter__(self) -> Self:
@@ -72,12 +73,14 @@ class KafkaSource:
         self._consumer.close()
 
     def partitions(self, topic: str) -> int:
-        """See LogSource."""
-        try:
-            found = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
-        except KafkaException as error:
-            raise ReadError(_said(topic, error)) from error
-        return 0 if found.error is not None else len(found.partitions)
+        """See LogSource. All topics are asked for once."""
+        if self._counts is None:
+            try:
+                found = self._consumer.list_topics(timeout=self._timeout_s).topics
+            except KafkaException as error:
+                raise ReadError(_said(topic, error)) from error
+            self._counts = {name: len(one.partitions) for name, one in found.items() if one.error is None}
+        return self._counts.get(topic, 0)
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """See LogSource."""

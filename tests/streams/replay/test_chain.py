@@ -155,8 +155,9 @@ def test_a_score_decided_in_the_next_session_belongs_to_the_one_it_names() -> No
         else one
         for one in recorded.records
     )
-    topics = [step.topic for step in chain(replace(recorded, records=moved), first)]
-    assert "feedback.health" in topics
+    told = text_lines(first, chain(replace(recorded, records=moved), first))
+    assert any("feedback.health 10:" in line for line in told)
+    assert any(line.endswith("· feedback.health") for line in told), "the decision that made the score"
 
 
 @pytest.mark.parametrize(
