@@ -42,5 +42,6 @@ CODES = {
     "wrong_time": "a time in another unit than milliseconds, or out of range",
     "wrong_value": "the right type, and a value that the schema does not take",
     "missing_header": "a required header is not there",
+    "bad_seal": "a seal that was altered, is another conversation's, or holds something else than the value's own body",
     "wrong_header": "a header that is not as CloudEvents in Kafka's binary mode asks",
 }

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import orjson
-
 from memory.sealing import KeyStore, open_seal
 from schemas import codec
 from schemas.errors import BadRecordError, InterlockError
@@ -19,7 +17,7 @@ from streams.reader import LogSource
 from streams.replay.chain import REDRIVE_HEADER
 from streams.replay.find import NotFoundError
 from streams.runtime.ports import Fact, Outgoing, Record
-from streams.runtime.wire import fact_record
+from streams.runtime.wire import fact_record, read
 
 DLQ = ".dlq"
 _REFERENCE = re.compile(r"([a-z.]+)[: ](\d+):(\d+)")
@@ -110,13 +108,15 @@ def paused(source: LogSource) -> list[tuple[str, int, int]]:
     places = [("system.events", number, 0) for number in range(source.partitions("system.events"))]
     for record in source.read(places):
         try:
-            event = orjson.loads(record.value or b"")
-            place = event["subject"], record.partition
-        except (ValueError, KeyError, TypeError):
-            continue  # not one of ours: the runtime made a dead letter of it
-        if event["kind"] == "partition_paused":
-            found[place] = event["data"]["offset"]
-        elif event["kind"] == "partition_resumed":
+            event = read(record, system_conversation(record.partition)).value
+        except BadRecordError:
+            continue  # the runtime made a dead letter of it
+        if event is None:
+            continue
+        place = event.subject, record.partition
+        if event.kind == "partition_paused" and isinstance(event.data.get("offset"), int):
+            found[place] = event.data["offset"]
+        elif event.kind == "partition_resumed":
             found.pop(place, None)
     return [(topic, partition, offset) for (topic, partition), offset in sorted(found.items())]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import deque
 
 from memory.sealing import KeyStore, seal
 from schemas.errors import BadRecordError
@@ -17,19 +18,41 @@ CONTROL_TOPIC = "system.events"  # carries the command that resumes: it is never
 
 
 class DeadLetterLimit:
-    """Counts dead letters in a row of each topic of one partition; a readable record starts again at 0."""
+    """Counts dead letters in a row of each topic of one partition; a readable record starts again at 0.
+
+    "In a row" is the order of the log. Conversations are decided side by side, so what is known of a record
+    waits until all before it is known: else one lane of rubbish behind quick neighbours looked like a flood.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._row: dict[str, int] = {}
+        self._read: dict[str, deque[Record]] = {}
+        self._bad: dict[str, dict[int, bool | None]] = {}
 
-    def good(self, topic: str) -> None:
-        """A record of the topic could be read."""
+    def read(self, record: Record) -> None:
+        """A record was read, in offset order."""
+        self._read.setdefault(record.topic, deque()).append(record)
+
+    def decided(self, record: Record, *, bad: bool | None) -> Record | None:
+        """What became of it: bad, readable, or (None) neither. The record that goes over the limit, if one does."""
+        topic, over = record.topic, None
+        known, read = self._bad.setdefault(topic, {}), self._read.get(topic, deque())
+        known[record.offset] = bad
+        while read and read[0].offset in known:
+            first = read.popleft()
+            if self._counted(topic, bad=known.pop(first.offset)) and over is None:
+                over = first
+        return over
+
+    def again(self, topic: str) -> None:
+        """The topic goes on, and counts from 0."""
         self._row.pop(topic, None)
 
-    def bad(self, topic: str) -> bool:
-        """One more dead letter; True when it goes over the limit."""
-        self._row[topic] = self._row.get(topic, 0) + 1
+    def _counted(self, topic: str, *, bad: bool | None) -> bool:
+        if bad is None:
+            return False
+        self._row[topic] = self._row.get(topic, 0) + 1 if bad else 0
         return topic != CONTROL_TOPIC and self._row[topic] > self._limit
 
 

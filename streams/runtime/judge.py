@@ -51,31 +51,44 @@ class Judge:
         self._limit = DeadLetterLimit(dlq_limit)
         self._over_limit = over_limit
 
+    def read(self, record: Record) -> None:
+        """A record was read, in offset order: the dead-letter limit counts in this order."""
+        self._limit.read(record)
+
     def decide(self, state: State, record: Record) -> Decided | None:
         """The decision, or None for a record that must not be decided (a repeat, or one that came too early)."""
         if isinstance(record, PauseRequest):
             return pause(state, record, self._dlq_limit)
+        decided, bad = self._judged(state, record)
+        over = self._limit.decided(record, bad=bad if decided is not None else None)
+        if over is not None:
+            self._over_limit(over)
+        return decided
+
+    def _judged(self, state: State, record: Record) -> tuple[Decided | None, bool]:
+        """The decision, and whether it is a dead letter."""
         try:
             cause = wire.read(record, state["conversation"])
+            stands = standing(state, cause)
+            if stands is not None:
+                self._dropped(record, stands)
+                return None, False
+            rows = self._rows.get(record.topic, ())
+            return decide(rows, state, self._prepared(rows, state, cause)), False
         except BadRecordError as error:
-            return self._dead(state, record, error)
-        stands = standing(state, cause)
-        if stands is not None:
-            self._ports.metrics.count(
-                "interlock_emits_set_aside_total" if stands == AHEAD else "interlock_duplicates_dropped_total",
-                topic=record.topic)  # fmt: skip
-            return None
-        rows = self._rows.get(record.topic, ())
-        try:
-            decided = decide(rows, state, self._prepared(rows, state, cause))
+            return self._dead(state, record, error), True
         except StepFailedError as failed:
-            return self._dead(state, record, BadRecordError(str(failed), topic=record.topic, code="step_failed"))
-        self._limit.good(record.topic)
-        return decided
+            return self._dead(state, record, BadRecordError(str(failed), topic=record.topic, code="step_failed")), True
+
+    def _dropped(self, record: Record, stands: str) -> None:
+        """Nothing is decided, but it is counted: nothing is lost in silence (promise 10)."""
+        self._ports.metrics.count(
+            "interlock_emits_set_aside_total" if stands == AHEAD else "interlock_duplicates_dropped_total",
+            topic=record.topic)  # fmt: skip
 
     def again(self, topic: str) -> None:
         """A paused topic goes on: its dead letters in a row count from 0."""
-        self._limit.good(topic)
+        self._limit.again(topic)
 
     def _prepared(self, rows: Sequence[Row], state: State, cause: Input) -> Input:
         """The input with its seal opened and its needs answered, where a row asks for that."""
@@ -104,8 +117,6 @@ class Judge:
 
     def _dead(self, state: State, record: Record, error: BadRecordError) -> Decided | None:
         if standing(state, wire.bare(record, state["conversation"])) == REPEAT:
+            self._dropped(record, REPEAT)
             return None
-        letter = dead_letter(self._ports.keys, state, record, error)
-        if self._limit.bad(record.topic):
-            self._over_limit(record)
-        return letter
+        return dead_letter(self._ports.keys, state, record, error)

@@ -5,20 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
-from memory.sealing import KeyStore, open_seal
+from memory.sealing import KeyStore, SealError, open_seal
+from schemas import codec
+from schemas.errors import BadRecordError
+from schemas.events import ChannelEvent
 from schemas.step import Input
 
 
 def opener(keys: KeyStore) -> Callable[[Input], Any]:
-    """The clear JSON of an input's seal; None without one, or once its key was destroyed."""
+    """The clear JSON of an input's seal; None without one, or once its key was destroyed.
+
+    It raises BadRecordError for a seal that was altered or is another conversation's, and for an event whose
+    seal holds something else than a body of the event's kind.
+    """
 
     def opened(cause: Input) -> Any:
         sealed = getattr(cause.value, "seal", None)
         if sealed is None:
             return None
-        clear = open_seal(keys, sealed, cause.key)
-        return None if clear is None else orjson.loads(clear)
+        try:
+            clear = open_seal(keys, sealed, cause.key)
+            return None if clear is None else _checked(cause.value, codec.parse(clear))
+        except (SealError, BadRecordError) as error:
+            reason = "can't be opened for this conversation" if isinstance(error, SealError) else error.reason
+            raise BadRecordError(reason, code="bad_seal", topic=cause.topic, field="seal") from error
 
     return opened
+
+
+def _checked(value: Any, clear: Any) -> Any:
+    """The clear body, once it is known to be one."""
+    if isinstance(value, ChannelEvent):
+        codec.validate(type(value.body), clear)
+    return clear

@@ -134,6 +134,7 @@ class PartitionRuntime:
         mark = self._marks[record.topic]
         if not mark.offered(record.offset):
             return
+        self._judge.read(record)
         conversation = wire.lane_of(record, self._settings.partitions)
         if record.topic in self._held:
             self._held[record.topic].append((conversation, record))
@@ -231,6 +232,8 @@ class PartitionRuntime:
 
     def _over_limit(self, record: Record) -> None:
         """The topic is held from here on; the system conversation records it in its own lane."""
+        if record.topic in self._held:
+            return  # what was decided beside it goes over the limit, too
         log.error(
             "%s [%d] is paused at offset %d: more than %d dead letters in a row; `interlock dlq resume`",
             record.topic,
@@ -238,6 +241,7 @@ class PartitionRuntime:
             record.offset,
             self._settings.dlq_limit,
         )
+        self._ports.metrics.count("interlock_partition_stops_total", reason="dlq_limit")
         self._held[record.topic] = []
         self._pausing.add(record.topic)
         self._ports.on_pause(record.topic, True)
