@@ -84,7 +84,8 @@ class Account:
         place = (cause["topic"], cause["partition"], cause["offset"])
         rules = tuple(reason["rule"] for reason in diff["reasons"])
         if place in self.decided:
-            self.faults.append(Fault(place, "any", f"decided twice, also in {DIFFS} [{record.partition}] {record.offset}"))
+            where = f"{DIFFS} [{record.partition}] {record.offset}"
+            self.faults.append(Fault(place, "any", f"decided twice, also in {where}"))
         if record.partition != cause["partition"]:
             self.faults.append(Fault(place, "any", f"decided on partition {record.partition}"))
         self.decided[place] = Decision(diff["conversation"], cause["id"], rules)
@@ -93,7 +94,8 @@ class Account:
         try:
             letter: DeadLetter = codec.decode(record.topic, record.value)
         except BadRecordError as error:
-            self.faults.append(Fault((record.topic, record.partition, record.offset), "letter", f"unreadable: {error}"))
+            here = (record.topic, record.partition, record.offset)
+            self.faults.append(Fault(here, "letter", f"unreadable: {error}"))
             return
         place = (letter.topic, letter.partition, letter.offset)
         case = self.sent.get(place)
@@ -125,7 +127,8 @@ class Account:
     def _verdict(self, place: Place, case: Case) -> str:
         decision, letter = self.decided.get(place), self.letters.get(place)
         if case.expect in NO_DIFF:
-            return "" if decision is None else f"decided ({', '.join(decision.rules)}), though its position was {case.expect}"
+            rules = "" if decision is None else ", ".join(decision.rules)
+            return "" if decision is None else f"decided ({rules}), though its position was {case.expect}"
         if decision is None:
             return "neither handled nor a dead letter"
         if DEAD_RULE in decision.rules:

@@ -1,4 +1,4 @@
-"""The dead-letter limit: 100 in a row go by, one more pauses the topic partition, until somebody says that it goes on."""
+"""The dead-letter limit: 100 in a row go by, one more pauses the topic partition, until a command lets it go on."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Limit:
         self.account.look()
         early = [place for place in places if place in self.account.decided]
         if early:
-            self.found.faults.append(f"{what}: {len(early)} records were decided while {TOPIC} is paused, first {early[0]}")
+            self.found.faults.append(f"{what}: {len(early)} were decided while {TOPIC} is paused, first {early[0]}")
 
     def paused(self) -> list[tuple[str, int]]:
         """The topic partitions that are paused."""
@@ -83,8 +83,9 @@ class Limit:
     def command(self, *arguments: str) -> None:
         """`interlock ARGUMENTS`, which must end well."""
         surrounding = {key: value for key, value in os.environ.items() if not key.startswith("INTERLOCK_")}
-        done = subprocess.run([sys.executable, "-m", "streams.cli", *arguments], capture_output=True, text=True, check=False,
-                              env={**surrounding, **environment(self.settings)}, timeout=300)  # fmt: skip
+        command = [sys.executable, "-m", "streams.cli", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
+                              env={**surrounding, **environment(self.settings)})  # fmt: skip
         if done.returncode:
             said = (done.stderr or done.stdout)[-800:]
             self.found.faults.append(f"interlock {' '.join(arguments)} ended with {done.returncode}: {said}")
@@ -105,6 +106,8 @@ async def check(stand: Stand, worker: Process, seed: str, keys: KeyStore) -> Fou
     held = phase.send(*phase.rubbish(3), phase.bad.valid(PARTITION), *phase.rubbish(3), phase.bad.valid(PARTITION))
     await phase.held("over the limit", held)
     phase.expect("over the limit", stands=True)
+    if rig.counted_pauses(worker) != 1:
+        phase.found.faults.append(f"the worker's metrics count {rig.counted_pauses(worker)} pauses, not 1")
     await stand.stop(worker)
     again = stand.worker("restarted")
     await stand.opened(again)
@@ -116,6 +119,7 @@ async def check(stand: Stand, worker: Process, seed: str, keys: KeyStore) -> Fou
     phase.expect("after `dlq resume`", stands=False)
     phase.found.faults += map(str, phase.account.verdicts())
     phase.found.crashes += rig.well(stand, [again])
-    print(f"limit: {limit} in a row went by, one more paused {TOPIC} [{PARTITION}]; it stayed so across a restart, and"
-          f" {len(held)} held records went on after `interlock dlq resume`" if not phase.found.faults else "limit: FAULTS")  # fmt: skip
+    print("limit: FAULTS" if phase.found.faults else (
+        f"limit: {limit} in a row went by, one more paused {TOPIC} [{PARTITION}]; it stayed so across a restart, and"
+        f" {len(held)} held records went on after `interlock dlq resume`"))  # fmt: skip
     return phase.found

@@ -19,6 +19,7 @@ from tests.fuzz.cases import Case
 
 LIMIT_BYTES = 4 * 1024 * 1024  # records of 2 MiB reach the input topics in a run
 _METRICS = re.compile(r"metrics on (http://\S+)")
+_PAUSED = re.compile(r'interlock_partition_stops_total\{reason="dlq_limit"\} ([0-9.e+]+)')
 _SAMPLE = re.compile(r"(interlock_duplicates_dropped_total|interlock_emits_set_aside_total)\{[^}]*\} ([0-9.e+]+)")
 
 
@@ -31,7 +32,7 @@ def raise_limits(settings: Settings) -> None:
 
 
 def send(settings: Settings, cases: Iterable[Case], sent: dict[tuple[str, int, int], Case]) -> None:
-    """Send all to the partitions that they name; `sent` says where each stands. Raises RuntimeError when one is not taken."""
+    """Send all to the partitions that they name; `sent` says where each stands. Raises RuntimeError for a refusal."""
     producer = Producer(producer_config(settings, linger_ms=20, message_timeout_ms=60_000))
     refused: list[KafkaError] = []
 
@@ -89,10 +90,18 @@ def complaints(process: Process) -> list[str]:
 
 def counted_drops(worker: Process) -> int:
     """Records that the worker dropped as repeats or set aside, by its own metrics."""
+    return int(sum(float(sample[2]) for sample in _SAMPLE.finditer(_metrics(worker))))
+
+
+def counted_pauses(worker: Process) -> int:
+    """Topic partitions that the worker paused, by its own metrics."""
+    return int(sum(float(sample[1]) for sample in _PAUSED.finditer(_metrics(worker))))
+
+
+def _metrics(worker: Process) -> str:
     url = _METRICS.search(worker.log.read_text(errors="replace"))
     assert url is not None, "the worker says where its metrics are"
-    text = httpx.get(url[1], timeout=30).text
-    return int(sum(float(sample[2]) for sample in _SAMPLE.finditer(text)))
+    return httpx.get(url[1], timeout=30).text
 
 
 def well(stand: Stand, processes: Iterable[Process]) -> list[str]:

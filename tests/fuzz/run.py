@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from memory.sealing import open_key_store
-from schemas.topics import INPUT_TOPICS
+from schemas.topics import INPUT_TOPICS, RAW_TOPIC
 from streams.reader import KafkaSource
 from tests.chaos.stand import Process, Stand, StandError, stand
 from tests.fuzz import limit, raw, rig
@@ -44,7 +44,8 @@ class Run:
         keys = open_key_store(made.settings.data_dir)
         account = Account(made.settings, keys)
         began = time.monotonic()
-        plans = [topic_plan(Maker(topic, self.seed, made.settings.partitions), self.records, keys) for topic in self.topics]
+        makers = [Maker(topic, self.seed, made.settings.partitions) for topic in self.topics]
+        plans = [topic_plan(maker, self.records, keys) for maker in makers]
         foreign = raw.Foreign(made, self.seed, self.records, keys)
         rig.send(made.settings, rig.in_turn([*plans, foreign.plan()]), account.sent)
         foreign.take(account.sent)
@@ -56,7 +57,7 @@ class Run:
         self.faults += foreign.faults()
         self.crashes += rig.well(made, (worker, foreign.process))
         table(account, self.topics, foreign, time.monotonic() - began)
-        if worker.alive:
+        if worker.alive and not self.crashes:
             paused = await limit.check(made, worker, self.seed, keys)
             self.faults += paused.faults
             self.crashes += paused.crashes
@@ -103,18 +104,21 @@ def table(account: Account, topics: tuple[str, ...], foreign: raw.Foreign, secon
         cases = [case for place, case in account.sent.items() if place[0] == topic]
         valid = sum(case.expect is Expect.HANDLED for case in cases)
         dropped = sum(case.expect in NO_DIFF for case in cases)
-        print(f"{topic:<20} {len(cases):6d} {valid:6d} {account.handled(topic):8d} {dropped:8d}  {_codes(account.codes(topic))}")
-    print(f"{'channel.raw':<20} {len(foreign.sent):6d} {foreign.valid:6d} {foreign.handled:8d} {0:8d}  {_codes(foreign.codes)}")
+        _row(topic, (len(cases), valid, account.handled(topic), dropped), account.codes(topic))
+    _row(RAW_TOPIC, (len(foreign.sent), foreign.valid, foreign.handled, 0), foreign.codes)
     print(f"all in {seconds:.0f} s\n", flush=True)
 
 
-def _codes(codes: Counter[str]) -> str:
-    return " ".join(f"{code} {count}" for code, count in sorted(codes.items())) or "-"
+def _row(topic: str, counts: tuple[int, int, int, int], codes: Counter[str]) -> None:
+    sent, valid, handled, dropped = counts
+    shown = " ".join(f"{code} {count}" for code, count in sorted(codes.items())) or "-"
+    print(f"{topic:<20} {sent:6d} {valid:6d} {handled:8d} {dropped:8d}  {shown}")
 
 
 def line(name: str, value: int, unit: str, count: int, note: str) -> str:
     """One measure as a JSON line."""
-    return json.dumps({"name": name, "value": value, "unit": unit, "baseline": None, "ratio": None, "n": count, "note": note})
+    values = {"name": name, "value": value, "unit": unit, "baseline": None, "ratio": None, "n": count, "note": note}
+    return json.dumps(values)
 
 
 def main() -> int:
