@@ -68,6 +68,7 @@ def test_a_form_moves_nothing_that_rules_and_people_do_not_let_through(name: str
             await person.say(text)
         assert [] == await person.ledger()
         assert {"query"} >= {call["risk"] for call in person.values("tools.calls")}
+        assert "review" not in [request["kind"] for request in person.values("human.requests")]
         assert "refund.success" not in person.heard
         assert person.heard, "the customer is answered all the same"
 
@@ -131,6 +132,24 @@ def test_a_proposed_call_is_not_executed(change: dict[str, Any]) -> None:
         assert "refund.success" not in person.heard
         codes = [(result["error"] or {}).get("code") for result in person.values("tools.results")]
         assert {"not_planned", "review_missing", "changed_arguments", "unknown_tool"} & set(codes)
+
+    whole(body)
+
+
+def test_a_proposed_question_is_not_asked() -> None:
+    """Nor does a query run that no open plan wants, however well-formed (promise 7, R-000-24)."""
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("c-zh-refund")
+        await person.say("我要退款，订单号1001，衣服太大了")
+        call = person.values("tools.calls")[0]
+        assert ("get_order", "query") == (call["tool"], call["risk"])
+        fresh = {**call, "call_id": "call-x", "idempotency_key": "x" * 40, "deadline": stand.now + 10_000}
+        await stand.world.publish("tools.calls", person.conversation, ToolCall.model_validate_json(orjson.dumps(fresh)),
+                                  "call-x")  # fmt: skip
+        await stand.pass_ms(4_000)
+        (result,) = [one for one in person.values("tools.results") if one["call_id"] == "call-x"]
+        assert ("cancelled", "not_planned") == (result["status"], result["error"]["code"])
 
     whole(body)
 
