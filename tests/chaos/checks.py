@@ -19,6 +19,7 @@ from streams.runtime.ports import Record
 from streams.runtime.wire import DIFFS, UPDATES
 
 State = Mapping[str, Any]
+SEEN = ("displayed", "read")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _take(story: Story, record: Record) -> None:
 def check(story: Story) -> list[Violation]:
     """Every rule on one conversation."""
     return [*versions(story), *chain(story), *order(story), *handled(story), *emits(story), *live(story),
-            *letters(story)]  # fmt: skip
+            *resends(story), *letters(story)]  # fmt: skip
 
 
 def versions(story: Story) -> Iterator[Violation]:
@@ -213,6 +214,29 @@ def live(story: Story) -> Iterator[Violation]:
     if state != held:
         parts = ", ".join(sorted(name for name in state.keys() | held.keys() if state.get(name) != held.get(name)))
         yield Violation("live", story.conversation, held["version"], place(story.update.record), f"differs in {parts}")
+
+
+def resends(story: Story) -> Iterator[Violation]:
+    """Nothing is sent again that a receipt in the log answered before the deadline (promise 6, R-002-31)."""
+    answered: dict[str, int] = {}
+    dues: dict[tuple[str, int], int] = {}
+    for record in story.inputs:
+        if record.topic == "timers.fired":
+            dues[record.topic, record.offset] = orjson.loads(record.value or b"")["due"]
+        elif record.topic == "delivery.receipts":
+            receipt = orjson.loads(record.value or b"")
+            if receipt["state"] in SEEN:
+                answered.setdefault(receipt["message_id"], record.time)
+    for entry in story.diffs:
+        cause = entry.diff["cause"]
+        due = dues.get((cause["topic"], cause["offset"]), cause["time"])
+        for emit in entry.diff["emits"]:
+            message = emit["data"]
+            if emit["topic"] == "actions.outbound" and message["attempt"] > 1:
+                seen = answered.get(message["message_id"], due)
+                if seen < due:
+                    text = f"{message['message_id']} was seen {due - seen} ms before the deadline of its resend"
+                    yield _at("sent again", story, entry, text)
 
 
 def letters(story: Story) -> Iterator[Violation]:

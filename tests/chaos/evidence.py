@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import orjson
@@ -16,7 +16,7 @@ import orjson
 from memory.snapshots import SnapshotStore
 from schemas.topics import TOPICS
 from streams.metrics import RecordedMetrics
-from streams.reader import KafkaSource
+from streams.reader import KafkaSource, ReadError
 from streams.runtime.ports import Record
 from streams.runtime.recovery import recover
 from streams.runtime.snapshotting import LocalSnapshots
@@ -28,21 +28,43 @@ from tests.chaos.checks import Story, Violation
 
 _LOG = logging.getLogger("chaos")
 READ = tuple(name for name in TOPICS if not name.startswith("channel.raw"))
+T = TypeVar("T")
+BACK_S = 60.0
 SETTLE_S = 45.0  # what is only late comes within this
 Starts = Mapping[tuple[str, int], int]
 
 
 def ends(settings: Settings) -> dict[tuple[str, int], int]:
     """Where every topic partition ends now."""
-    with KafkaSource(settings) as source:
-        return {(topic, number): source.bounds(topic, number)[1]
-                for topic in READ for number in range(settings.partitions)}  # fmt: skip
+
+    def all_ends() -> dict[tuple[str, int], int]:
+        with KafkaSource(settings) as source:
+            return {(topic, number): source.bounds(topic, number)[1]
+                    for topic in READ for number in range(settings.partitions)}  # fmt: skip
+
+    return _patiently(all_ends)
 
 
 def records(settings: Settings, starts: Starts) -> list[Record]:
     """All committed records from there on; within a partition in offset order."""
-    with KafkaSource(settings) as source:
-        return list(source.read([(topic, number, offset) for (topic, number), offset in starts.items()]))
+
+    def all_records() -> list[Record]:
+        with KafkaSource(settings) as source:
+            return list(source.read([(topic, number, offset) for (topic, number), offset in starts.items()]))
+
+    return _patiently(all_records)
+
+
+def _patiently(ask: Callable[[], T]) -> T:
+    """Ask again while the broker is only just back. Raises ReadError after BACK_S."""
+    until = time.monotonic() + BACK_S
+    while True:
+        try:
+            return ask()
+        except ReadError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.5)
 
 
 def outbox(data_dir: Path) -> list[tuple[str, str, int]]:

@@ -61,9 +61,9 @@ async def random_kills(run: Run, kills: int, seed: int) -> None:
         await asyncio.sleep(BETWEEN_S[1])
         coming.cancel()
         done += count
+        await asyncio.to_thread(_recoveries, run, report, this)
         run.settle(report, Load(this.name, this.scenarios, this.starts, this.tasks))
         await run.settled()
-        await asyncio.to_thread(_recoveries, run, report, this)
         report.seconds = time.monotonic() - began
         run.say(f"{done} of {kills} kills: {'pass' if report.passed else 'FAIL'}, {len(this.scenarios)} conversations,"
                 f" {report.seconds:.0f} s")  # fmt: skip

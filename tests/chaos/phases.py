@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.reader import ReadError
 from streams.scenario.format import Scenario
 from streams.scenario.http import HttpWorld
 from streams.scenario.player import Played, play
@@ -86,9 +84,7 @@ class Run:
         """Wait for the first new diff on these partitions, and note how long it took."""
         until = time.monotonic() + 2 * GOES_ON_S
         while time.monotonic() < until:
-            first = None
-            with contextlib.suppress(ReadError):  # the broker is only just back
-                first = await asyncio.to_thread(evidence.first_diff, self.stand.settings, load.starts, partitions, died)
+            first = await asyncio.to_thread(evidence.first_diff, self.stand.settings, load.starts, partitions, died)
             if first is not None:
                 report.recovery_s.append((first - died) / 1000)
                 if first - died > GOES_ON_S * 1000:

@@ -46,8 +46,10 @@ async def keeps(report: Report, worker: Process, seconds: float = QUIET_S) -> No
 
 async def frozen(run: Run, report: Report, *, freeze_at: str = "") -> None:
     """SIGSTOP beyond the session timeout, a successor, SIGCONT: the thawed one writes nothing, the successor stays."""
+    successor = await run.survivor()
     values = {"INTERLOCK_FREEZE_AT": freeze_at} if freeze_at else {}
-    victim = await alone(run, report.name, **values)
+    victim = run.stand.worker(report.name, **values)
+    await run.stand.opened(victim, PARTITIONS // 2)
     load = await run.load(report.name, THINK_MS)
     if freeze_at:
         await _frozen_by_itself(run.stand, victim)
@@ -55,9 +57,10 @@ async def frozen(run: Run, report: Report, *, freeze_at: str = "") -> None:
         await asyncio.sleep(UNDER_WAY_S)
         victim.signal(signal.SIGSTOP)
     froze = now_ms()
-    run.standing = successor = run.stand.worker("successor")
+    victim.look()
+    report.note = f"{_under_way(load)} running"
     await run.stand.opened(successor)
-    await run.goes_on(report, load, range(PARTITIONS), froze)
+    await run.goes_on(report, load, sorted(victim.owned), froze)
     victim.signal(signal.SIGCONT)
     await keeps(report, successor)
     await run.stand.opened(victim, 1)  # it comes back as a member like any other
@@ -202,10 +205,6 @@ async def receipts_queue_up(run: Run, report: Report) -> None:
     since = now_ms()
     run.standing = run.stand.worker("successor", **SHORT)
     await run.goes_on(report, load, range(PARTITIONS), since)
-    await asyncio.gather(*load.tasks, return_exceptions=True)
-    again = [row for row in evidence.outbox(run.stand.folder) if mine(row[0]) and row[2] > 1]
-    report.faults += [f"{conversation}: message {message} was sent again, attempt {attempt}"
-                      for conversation, message, attempt in again]  # fmt: skip
     run.settle(report, load)
     await run.settled()
     await alone(run, "standing")
