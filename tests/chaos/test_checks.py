@@ -123,15 +123,15 @@ def test_an_input_decided_twice_is_found() -> None:
 
 
 def test_a_resend_that_a_receipt_had_answered_is_found() -> None:
-    """A message that was read before its resend's deadline must not be sent again (promise 6, R-002-31)."""
+    """A message that was displayed before its resend's deadline must not be sent again (promise 6, R-002-31)."""
     receipts = refund().of("delivery.receipts", REFUND)
-    read = next(one for one in receipts if orjson.loads(one.value or b"")["state"] == "read")
-    message = orjson.loads(read.value or b"")["message_id"]
+    seen = next(one for one in receipts if orjson.loads(one.value or b"")["state"] == "displayed")
+    message = orjson.loads(seen.value or b"")["message_id"]
     last = mine("state.diffs", -1)
     cause = {**orjson.loads(last.value or b"")["cause"], "topic": "delivery.receipts", "offset": -1}
     again = {"topic": "actions.outbound", "data": {"message_id": message, "attempt": 2}}
-    late = with_value(last, emits=[again], cause={**cause, "time": read.time + 1})(list(refund().records))
-    early = with_value(last, emits=[again], cause={**cause, "time": read.time})(list(refund().records))
+    late = with_value(last, emits=[again], cause={**cause, "time": seen.time + 1})(list(refund().records))
+    early = with_value(last, emits=[again], cause={**cause, "time": seen.time})(list(refund().records))
     assert {"sent again"} == rules(list(checks.resends(story(late))))
     assert [] == list(checks.resends(story(early)))
 
