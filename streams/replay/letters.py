@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import orjson
+
 from memory.sealing import KeyStore, open_seal
-from schemas import codec
+from schemas import cloudevents, codec
 from schemas.errors import BadRecordError, InterlockError
 from schemas.partition import partition_of, system_conversation
 from schemas.system import DeadLetter, SystemEvent
@@ -72,9 +74,12 @@ def find_letter(source: LogSource, reference: str) -> Letter:
 
 
 def exact_bytes(letter: Letter, keys: KeyStore) -> bytes | None:
-    """The value, byte for byte; None if the record had none. Raises LetterError when its key was destroyed."""
+    """The value, byte for byte; None if the record had none. Raises LetterError when its key was destroyed.
+
+    A record that was readable (an orphan receipt) has its decoded value instead, as canonical JSON.
+    """
     if letter.letter.seal is None:
-        return None
+        return None if letter.letter.record is None else orjson.dumps(letter.letter.record)
     value = open_seal(keys, letter.letter.seal, f"topic:{letter.letter.topic}")
     if value is None:
         message = f"{letter.reference}: the key of topic {letter.letter.topic} was destroyed, its bytes are gone"
@@ -92,6 +97,9 @@ def redrive(letter: Letter, keys: KeyStore, partitions: int) -> Outgoing:
     kept = [(name, value) for name, value in headers if name not in _OLD_PLACE and name != REDRIVE_HEADER]
     partition = old.partition if _unplaced(letter.key) else partition_of(letter.key or b"", partitions)
     reference = (REDRIVE_HEADER, letter.reference.encode())
+    if old.record is not None and not kept:  # it was handled once under its own id, so it comes back under another
+        kept = list(cloudevents.headers_for(id=f"redrive-{letter.reference}", type=TOPICS[old.topic].type,
+                                            source="interlock/dlq", time_ms=letter.record.time))  # fmt: skip
     return Outgoing(old.topic, partition, letter.key, exact_bytes(letter, keys), (*kept, reference))
 
 

@@ -7,6 +7,8 @@ from functools import cache
 
 import pytest
 
+from schemas.delivery import Receipt
+from schemas.system import SystemEvent
 from streams.commands.dlq import shown, text_line
 from streams.replay.find import NotFoundError
 from streams.replay.letters import LetterError, exact_bytes, find_letter, letters, paused, redrive, resumed
@@ -15,6 +17,7 @@ from streams.runtime.wire import read
 from streams.scenario.memory import MemoryWorld
 from tests.streams.replay.recorded import REFUND, SETTINGS, Recorded, append, message, record
 
+NOW = 1_767_578_400_000
 RUBBISH = b'{"cut\xff\x00'
 
 
@@ -167,3 +170,43 @@ def test_a_paused_topic_is_listed_until_it_is_resumed() -> None:
 def test_bytes_are_shown_as_text_or_hex(lines: list[str], value: bytes | None, *, as_hex: bool) -> None:
     """Printable text as it is, anything else as a hex dump that hides no byte (promise 10)."""
     assert lines == shown(value, as_hex=as_hex)
+
+
+@cache
+def orphaned() -> Recorded:
+    """Seventeen receipts of messages that nobody sent: one more than are parked."""
+
+    async def body(world: MemoryWorld) -> None:
+        for number in range(17):
+            receipt = Receipt(receipt_id=f"r-{number}", message_id=f"m-{number}", state="read")
+            await world.publish("delivery.receipts", REFUND, receipt, receipt.receipt_id)
+        await world.interlock.settle()
+
+    return record(body)
+
+
+def test_an_orphan_receipt_is_shown_and_comes_back_as_a_receipt() -> None:
+    """Its decoded value stands in for the bytes; a redrive is a readable receipt under an id of its own (case A03)."""
+    recorded = orphaned()
+    orphan = next(letters(recorded.source, ["delivery.receipts"]))
+    value = exact_bytes(orphan, recorded.keys)
+    assert value is not None
+    assert "r-0" == Receipt.model_validate_json(value).receipt_id
+    out = redrive(orphan, recorded.keys, SETTINGS.partitions)
+    again = read(Record(out.topic, out.partition, 99, 0, out.key, out.value, out.headers), REFUND)
+    assert ("r-0", f"redrive-{orphan.reference}") == (again.value.receipt_id, again.id)
+
+
+def test_rubbish_on_the_system_topic_does_not_hide_what_is_paused() -> None:
+    """Unreadable, null, foreign and incomplete system events are passed over, and the list still comes (promise 10)."""
+
+    async def body(world: MemoryWorld) -> None:
+        for value in (b"5", b"{}", b'{"subject": [], "kind": 1}', None, b'{"subject": "plans"}'):
+            append(world, "system.events", b"~3", value, 3)
+        vague = SystemEvent(event_id="e-1", kind="partition_paused", subject="plans", by="x", at=NOW)
+        await world.publish("system.events", "~3", vague, "e-1")
+        exact = vague.model_copy(update={"event_id": "e-2", "data": {"offset": 7}})
+        await world.publish("system.events", "~3", exact, "e-2")
+        await world.interlock.settle()
+
+    assert [("plans", 3, 7)] == paused(record(body).source)
