@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from memory.sealing import KeyStore
 from memory.snapshots import SnapshotStore
 from schemas.topics import INPUT_TOPICS
+from streams import loops
 from streams.app import FaustGroup, InterlockApp, crashed
 from streams.clock import SystemClock
 from streams.metrics import Metrics, MetricsPort
@@ -217,7 +218,7 @@ def run_worker(settings: Settings) -> int:
         return 1
     log.info("metrics on http://%s:%d/metrics", settings.host, exposition.port)
     try:
-        return asyncio.run(_with_table(settings, metrics))
+        return loops.run(_with_table(settings, metrics))
     except KafkaException as error:
         log.critical("the broker at %s does not answer: %s", settings.bootstrap_servers, error)
         return 1

@@ -7,9 +7,9 @@ import typer
 
 def gateway() -> None:
     """Serve the web channel until Ctrl-C: events in, messages out, receipts, people's decisions."""
-    import asyncio
     import logging
 
+    from streams import loops
     from streams.broker import bootstrap_of
     from streams.gateway.service import run_gateway
     from streams.serving import bind
@@ -21,7 +21,7 @@ def gateway() -> None:
     listener = bind(settings.host, settings.gateway_port)
     url = f"http://{settings.host}:{listener.getsockname()[1]}"
     typer.echo(f"The web channel answers at {url}. Ctrl-C stops it.")
-    asyncio.run(run_gateway(settings, listener))
+    loops.run(run_gateway(settings, listener))
 
 
 def register(app: typer.Typer) -> None:

@@ -7,8 +7,7 @@ import typer
 
 def shop() -> None:
     """Serve the example shop until Ctrl-C: orders, refunds, addresses, logistics, and faults to inject."""
-    import asyncio
-
+    from streams import loops
     from streams.clock import SystemClock
     from streams.demo.shop.app import build_shop
     from streams.serving import bind, serve
@@ -19,7 +18,7 @@ def shop() -> None:
     listener = bind(settings.host, settings.shop_port)
     app = build_shop(str(settings.data_dir / "shop.sqlite"), now_ms=SystemClock().now_ms)
     typer.echo(f"The example shop answers at http://{settings.host}:{listener.getsockname()[1]}. Ctrl-C stops it.")
-    asyncio.run(serve(app, listener))
+    loops.run(serve(app, listener))
 
 
 def register(app: typer.Typer) -> None:
