@@ -20,7 +20,7 @@ from tests.chaos.stand import PARTITIONS, Process
 CUSTOMERS = 6  # at a time
 THINK_MS = 500
 ROUND = 20  # kills between two checks of everything that the round's customers left
-BETWEEN_S = (5.0, 10.0)  # the session timeout lies in it: some die while the last death is still being repaired
+BETWEEN_S = (5.0, 9.0)  # the session timeout lies in it: some die while the last death is still being repaired
 
 
 @dataclass

@@ -22,10 +22,9 @@ from tests.chaos.stand import Stand, StandError, now_ms, stand
 # point, and which hit of it kills: late enough that all customers are under way
 POINTS: tuple[tuple[str, int], ...] = (
     ("commit.before", 6), ("transaction.begun", 6), ("transaction.produced", 6), ("transaction.committed", 6),
-    ("commit.after", 6), ("visible.after", 6), ("emit.before", 15), ("emit.after", 16), ("send.handed_over", 30),
+    ("commit.after", 6), ("visible.after", 6), ("emit.before", 15), ("emit.after", 16),
     ("send.acknowledged", 20), ("effect.tool.before", 3), ("effect.tool.after", 4), ("effect.send.before", 5),
-    ("effect.send.after", 5), ("timer.before", 2), ("intake.offered", 20),
-    ("group.before", 3), ("group.after", 3),
+    ("effect.send.after", 5), ("timer.before", 2), ("group.after", 3),
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ UNDER_WAY_S = 0.7  # so long after a wave began its customers are in the middle 
 THINK_MS = 8_000  # customers who think are still there when a worker has started
 QUIET_S = 3.0  # a thawed worker does its worst within this
 AWAY_S = 8.0
+FENCE_MS = 12_000  # a worker that joins freezes after some 4 s, and is replaced 6 s later: then they go on
 SHORT = {"INTERLOCK_DELIVERED_MS": "3000", "INTERLOCK_DISPLAYED_MS": "5000"}
 SLOW_MS = 2_500  # of a tool's 3,000
 
@@ -85,7 +86,7 @@ async def frozen_in_fence(run: Run, report: Report, *, point: str, steals: bool)
     """
     survivor = await alone(run, "rightful")
     joiner = run.stand.worker(report.name, INTERLOCK_FREEZE_AT=point)
-    load = await run.load(report.name, LONG_MS)
+    load = await run.load(report.name, FENCE_MS)
     await _frozen_by_itself(run.stand, joiner)
     froze = now_ms()
     await run.takes_over(report, survivor, froze)
