@@ -17,7 +17,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.errors import BadRecordError, ContractError
-from schemas.rejection import invalid_json, invalid_model
+from schemas.rejection import invalid_json, invalid_model, repeated
 from schemas.topics import MAX_DEPTH, Topic, topic_named
 
 MAX_BYTES = 1_048_576
@@ -97,7 +97,7 @@ def _validate(validator: _Validator, value: bytes, topic: str, *, newer: bool = 
     try:
         return validator.validate_json(value, extra="allow" if newer else None)
     except ValidationError as error:
-        raise invalid_model(error, topic) from None
+        raise invalid_model(error, topic, orjson.loads(value)) from None
 
 
 def parse(
@@ -138,7 +138,7 @@ def _parse_slowly(value: bytes, topic: str, digits: int | None) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            reason = "a key is there twice in one object"
+            reason = f"{repeated([name for name, _ in pairs])} is there twice in one object"
             raise BadRecordError(reason, code="repeated_key", topic=topic)
         return result
 

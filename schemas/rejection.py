@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,6 +22,7 @@ _CODES = {
     "extra_forbidden": "unknown_field",
     "union_tag_not_found": "missing_field",
 }
+_OTHERS = 5  # fields beside the first that are named
 _PARSER_DEPTH = 1_000  # orjson stops a little above, and then only says that the text ends
 _SCALARS = {type(None): "null", bool: "a boolean", int: "an integer", float: "a number"}
 
@@ -38,28 +41,51 @@ def invalid_json(error: json.JSONDecodeError, value: bytes, topic: str) -> BadRe
     return BadRecordError(f"not JSON, {where}", code="not_json", topic=topic)
 
 
-def invalid_model(error: ValidationError, topic: str) -> BadRecordError:
-    """Of a validation error: the first field, what it expects, and the type and length found."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join(map(_safe, first["loc"]))
-    others = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+def invalid_model(error: ValidationError, topic: str, data: Any) -> BadRecordError:
+    """Of a validation error of `data`: the first field, what it expects, the type and length found; other fields."""
+    first, *rest = error.errors(include_url=False)
     code, reason = _explain(first)
-    return BadRecordError(reason + others, code=code, topic=topic, field=field)
+    fields = [name for name in dict.fromkeys(_field(one, data) for one in rest[:_OTHERS]) if name]
+    others = f" (and {len(rest)} more{': ' if fields else ''}{', '.join(fields)})" if rest else ""
+    return BadRecordError(reason + others, code=code, topic=topic, field=_field(first, data))
+
+
+def _field(error: ErrorDetails, data: Any) -> str:
+    """The path as it is in the data. pydantic also names the chosen member of a union there: that is left out."""
+    path: list[int | str] = []
+    node, last = data, len(error["loc"]) - 1
+    for number, part in enumerate(error["loc"]):
+        if _holds(node, part):
+            path.append(part)
+            node = node[part]
+        elif number == last and isinstance(node, dict):
+            path.append(part)
+    if error["type"].startswith("union_tag_"):
+        path.append(error["ctx"]["discriminator"].strip("'"))
+    return ".".join(map(_safe, path))
+
+
+def _holds(node: Any, part: int | str) -> bool:
+    if isinstance(node, dict):
+        return part in node
+    return isinstance(node, list) and isinstance(part, int) and part < len(node)
 
 
 def _explain(error: ErrorDetails) -> tuple[str, str]:
     kind, context = error["type"], error.get("ctx", {})
     if kind in {"missing", "union_tag_not_found"}:
-        return _CODES[kind], "missing" if kind == "missing" else f"{context['discriminator']} is missing"
+        return _CODES[kind], "missing"
     if kind == "extra_forbidden":
         return _CODES[kind], "this version has no such field; send a newer dataschema, or leave it out"
     found = describe(error["input"])
     if kind == "union_tag_invalid":  # its own text shows the value
-        return "wrong_value", f"{context['discriminator']}: expected one of {context['expected_tags']}"
+        return "wrong_value", f"expected one of {context['expected_tags']}; found {found}"
     if MIN_MILLIS in context.values() or MAX_MILLIS in context.values():
         return "wrong_time", _time(error["input"])
     code = "wrong_type" if kind.endswith("_type") else "wrong_value"
-    return code, f"{error['msg']}; found {found}"
+    if kind == "int_type" and str(error["loc"][-1]).endswith("_at"):
+        return code, f"expected UTC milliseconds since 1970, a whole number; found {found}"
+    return code, f"{error['msg'].removeprefix('Value error, ')}; found {found}"
 
 
 def _time(value: Any) -> str:
@@ -79,6 +105,11 @@ def describe(value: Any) -> str:
     if isinstance(value, dict):
         return f"an object of {len(value)} fields"
     return _SCALARS.get(type(value), "another type")
+
+
+def repeated(names: Sequence[str]) -> str:
+    """The first name that is there a second time, for people."""
+    return f"the key {_safe(next(name for name, count in Counter(names).items() if count > 1))}"
 
 
 def _safe(part: int | str) -> str:

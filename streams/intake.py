@@ -11,13 +11,21 @@ import orjson
 
 from memory.masking import mask
 from memory.sealing import KeyStore, seal
+from schemas import codec
 from schemas.base import readable
 from schemas.events import Body, ChannelEvent, EditBody, MessageBody, RatingBody, RawEvent
 from schemas.partition import place
+from schemas.topics import RAW_TOPIC
 from streams.runtime.ports import Fact, Outgoing
 from streams.runtime.wire import fact_record
 
 TOPIC = "channel.events"
+
+
+def read_raw(value: bytes) -> RawEvent:
+    """A foreign producer's event; ids that came as JSON integers are exact text (case B05). Raises BadRecordError."""
+    plain = codec.exact_ids(codec.parse(value, topic=RAW_TOPIC, long_integers=True))
+    return codec.validate(RawEvent, plain, RAW_TOPIC)
 
 
 def event_id(raw: RawEvent) -> str:

@@ -15,13 +15,12 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from memory.sealing import KeyStore, open_key_store, seal
-from schemas import cloudevents, codec
+from schemas import cloudevents
 from schemas.errors import BadRecordError
-from schemas.events import RawEvent
 from schemas.system import DeadLetter
 from schemas.topics import RAW_TOPIC, TOPICS
 from streams.clock import SystemClock
-from streams.intake import channel_event_record, intake
+from streams.intake import channel_event_record, intake, read_raw
 from streams.metrics import Metrics, MetricsPort
 from streams.runtime.client import consumer_config, headers_of, producer_config, serve, words
 from streams.runtime.crashpoints import crash
@@ -48,8 +47,7 @@ def event_of(record: Message, keys: KeyStore, partitions: int, clock: Clock) -> 
     if value is None:
         reason = "no value where the topic asks for one"
         raise BadRecordError(reason, code="empty", topic=RAW_TOPIC)
-    plain = codec.exact_ids(codec.parse(value, topic=RAW_TOPIC, long_integers=True))
-    event = intake(codec.validate(RawEvent, plain, RAW_TOPIC), keys)
+    event = intake(read_raw(value), keys)
     made = channel_event_record(event, partitions, clock.now_ms(), envelope.traceparent)
     size, limit = len(made.value or b""), TOPICS[made.topic].max_bytes
     if size > limit:  # the broker would refuse it for ever: the clear body is sealed beside the masked one
@@ -63,7 +61,7 @@ def dead_letter_of(record: Message, error: BadRecordError, keys: KeyStore, clock
     value, key, partition, offset = record.value(), record.key(), record.partition() or 0, record.offset() or 0
     letter = DeadLetter(
         topic=RAW_TOPIC, partition=partition, offset=offset, time=record.timestamp()[1],
-        reason=str(error), code=error.code, field=error.field, key=None if key is None else b64encode(key).decode(),
+        reason=error.reason, code=error.code, field=error.field or None, key=None if key is None else b64encode(key).decode(),
         seal=None if value is None else seal(keys, f"topic:{RAW_TOPIC}", value),
         headers=tuple((name, None if raw is None else b64encode(raw).decode()) for name, raw in headers_of(record)),
         size=0 if value is None else len(value),

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from schemas import codec
 from schemas.errors import BadRecordError
 from schemas.events import RawEvent
+from streams.intake import read_raw
 
-RAW = "channel.raw"
 _TOP = ("id", "shop", "channel", "sender", "occurred_at")
 _WHOLE = {"occurred_at", "score"}  # columns that hold numbers
 _REQUIRED = ("id", "shop", "channel", "sender", "kind")
@@ -51,11 +50,12 @@ def read_lines(file: Path) -> Iterator[tuple[int, RawEvent | BadLine]]:
 
 
 def _event(number: int, value: bytes) -> RawEvent | BadLine:
+    if value.lstrip().startswith(b"["):
+        return BadLine(number, "", "a JSON array: put each event on a line of its own")
     try:
-        event: RawEvent = codec.decode(RAW, value)
+        return read_raw(value)
     except BadRecordError as error:
         return BadLine(number, error.field, error.reason)
-    return event
 
 
 def _csv(file: Path) -> Iterator[tuple[int, RawEvent | BadLine]]:
@@ -99,4 +99,6 @@ def _row(number: int, row: dict[str | None, Any]) -> RawEvent | BadLine:
             return BadLine(number, name, f"expected a whole number, found {len(cell)} characters")
         value = int(cell) if name in _WHOLE else cell
         (event if name in _TOP else event["body"])[name] = value
-    return _event(number, orjson.dumps(event))
+    found = _event(number, orjson.dumps(event))
+    # the user knows columns, not where they go
+    return replace(found, field=found.field.removeprefix("body.")) if isinstance(found, BadLine) else found

@@ -31,35 +31,48 @@ def produce(
 
     Exit status: 0 all sent; 2 bad lines, nothing sent; 3 sent without the bad lines; 1 the broker took not all.
     """
+    if not file.is_file():
+        message = f"{file} is no regular file: it is read twice, once to check and once to send"
+        raise typer.BadParameter(message)
     good, bad = count_lines(file)
     if bad and not skip_bad:
-        typer.echo(f"{bad} bad lines, {good} good ones: nothing was sent", err=True)
+        typer.echo(f"bad lines: {bad}, good ones: {good}; nothing was sent", err=True)
         raise typer.Exit(BAD_LINES)
     if check:
-        typer.echo(f"{good} good lines, {bad} bad ones")
+        typer.echo(f"good lines: {good}, bad ones: {bad}")
         raise typer.Exit(SKIPPED_LINES if bad else 0)
     settings = cluster()
     sent = _send(settings, file, good)
-    typer.echo(f"{sent} events sent" + (f", {bad} bad lines skipped" if bad else ""))
+    typer.echo(f"events sent: {sent}" + (f", bad lines skipped: {bad}" if bad else ""))
+    if sent != good:
+        message = f"{file} changed while it was read: {good} good lines when it was checked"
+        raise CommandError(message)
     if bad:
         raise typer.Exit(SKIPPED_LINES)
 
 
 def count_lines(file: Path) -> tuple[int, int]:
-    """How many lines are good and bad; the first bad ones are printed."""
+    """How many lines are good and bad; the first bad ones and the first repeated ids are printed."""
     from streams.produce import BadLine, read_lines
 
-    good = bad = 0
-    for _, found in read_lines(file):
+    good, bad, again, seen = 0, list[str](), list[str](), set[int]()
+    for number, found in read_lines(file):
         if isinstance(found, BadLine):
-            bad += 1
-            if bad <= SHOWN:
-                typer.echo(f"{file.name}: {found}", err=True)
-        else:
-            good += 1
-    if bad > SHOWN:
-        typer.echo(f"{file.name}: and {bad - SHOWN} more", err=True)
-    return good, bad
+            bad.append(str(found))
+            continue
+        good += 1
+        event = hash((found.conversation, found.id))  # a number, as a file can have millions of them
+        if event in seen:
+            again.append(
+                f"line {number}, id: on an earlier line too; one id of one sender is one event, the first counts"
+            )
+        seen.add(event)
+    for told in (bad, again):
+        for one in told[:SHOWN]:
+            typer.echo(f"{file.name}: {one}", err=True)
+        if len(told) > SHOWN:
+            typer.echo(f"{file.name}: and {len(told) - SHOWN} more", err=True)
+    return good, len(bad)
 
 
 def _send(settings: Settings, file: Path, total: int) -> int:

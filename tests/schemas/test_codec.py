@@ -109,15 +109,20 @@ def test_refusals(value: bytes | None, code: str) -> None:
 @pytest.mark.parametrize(
     ("value", "field", "reason"),
     [
-        (body(text=5), "body.message.text", "Input should be a valid string; found an integer"),
-        (body(attachments=[{}]), "body.message.attachments.0.kind", "missing (and 1 more)"),
+        (body(text=5), "body.text", "Input should be a valid string; found an integer"),
+        (body(attachments=[{}]), "body.attachments.0.kind", "missing (and 1 more: body.attachments.0.ref)"),
         (
             event(body={"kind": "rating", "score": 5.0}),
-            "body.rating.score",
+            "body.score",
             "Input should be a valid integer; found a number",
         ),
         (event(**{"phone 13800000000": 1}), "<key of 17 characters>", "this version has no such field"),
-        (body(kind="s3cret"), "body", "'kind': expected one of 'message', 'recall'"),
+        (event(sender="a/b"), "sender", "must have no '/'"),
+        (event(occurred_at="2026-01-05"), "occurred_at", "expected UTC milliseconds since 1970, a whole number; found"),
+        (body(kind="s3cret"), "body.kind", "expected one of 'message', 'recall'"),
+        (event(body={}), "body.kind", "missing"),
+        (b'{"id":"p-1","id":"p-2"}', "", "the key id is there twice"),
+        (b"[]", "", "Input should be an object"),
     ],
 )
 def test_a_reason_names_the_field(value: bytes, field: str, reason: str) -> None:
