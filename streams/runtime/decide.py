@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from memory.bus import apply, pointer, recent_key
 from schemas.step import MISSING, Decision, Draft, Input, State
 from schemas.topics import TOPICS
@@ -14,7 +16,8 @@ from streams.runtime.table import Row
 
 log = logging.getLogger(__name__)
 
-REPEAT = "repeat"  # this very record, or an emit published again, was handled before
+REPEAT = "repeat"  # an emit that was published again was handled before
+REDELIVERED = "redelivered"  # this very record was handled before
 AHEAD = "ahead"  # an emit whose predecessor was not handled: its emitter will publish both again
 
 
@@ -35,12 +38,17 @@ class Decided:
     after: dict[str, Any]
     diff: dict[str, Any]
 
+    def encoded(self, handled: Mapping[str, int], unsent: int) -> bytes:
+        """The diff as it is committed, with what was handled and sent by then."""
+        self.diff["handled"], self.diff["unsent"] = handled, unsent
+        return orjson.dumps(self.diff)
+
 
 def standing(state: State, cause: Input) -> str | None:
-    """REPEAT or AHEAD for a record that must not be decided (now), None for one that must."""
+    """REDELIVERED, REPEAT or AHEAD for a record that must not be decided (now), None for one that must."""
     runtime = state["runtime"]
     if cause.offset <= runtime["at"].get(cause.topic, -1):
-        return REPEAT
+        return REDELIVERED
     if cause.position is None:
         return None
     source, version, index = cause.position
@@ -63,12 +71,21 @@ def decide(rows: Sequence[Row], state: State, cause: Input) -> Decided:
         if draft.get("kind") != "state":
             draft.set("state", "kind")
         for row in rows:
-            try:
-                row.step(draft, cause)
-            except Exception as error:
-                log.exception("step %s failed on %s [%d] at %d", row.name, cause.topic, cause.partition, cause.offset)
-                raise StepFailedError(row.name, error) from error
+            _run(row, draft, cause)
     return finish(draft)
+
+
+def _run(row: Row, draft: Draft, cause: Input) -> None:
+    """One step; what an optional one had done when it raised is taken back, and the others go on (R-002-49)."""
+    mark = draft.mark() if row.optional else None
+    try:
+        row.step(draft, cause)
+    except Exception as error:
+        log.exception("step %s failed on %s [%d] at %d", row.name, cause.topic, cause.partition, cause.offset)
+        if mark is None:
+            raise StepFailedError(row.name, error) from error
+        draft.rewind(mark)
+        draft.reason("runtime.step_left_out", f"{row.name} failed: {type(error).__name__}", cause.id)
 
 
 def _take_timer(draft: Draft, cause: Input) -> bool:

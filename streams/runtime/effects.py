@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from schemas.step import State
+from streams.metrics import MetricsPort
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import Clock, Effect, EffectHandler, Fact
 
@@ -21,15 +23,20 @@ class EffectRunner:
 
     def __init__(
         self,
+        partition: int,
         handlers: Mapping[str, EffectHandler],
         clock: Clock,
         read: Callable[[str], State | None],
         publish: Callable[[Fact], None],
+        metrics: MetricsPort,
     ) -> None:
+        self._partition = str(partition)
         self._handlers = handlers
         self._clock = clock
         self._read = read
         self._publish = publish
+        self._metrics = metrics
+        self._running: Counter[str] = Counter()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def __len__(self) -> int:
@@ -66,11 +73,10 @@ class EffectRunner:
     async def _run(self, effect: Effect, *, taken_over: bool) -> None:
         if taken_over:  # the one before us may still be at it until then
             await asyncio.sleep(max(0, effect.deadline + effect.timeout_ms - self._clock.now_ms()) / 1000)
-        handler = self._handlers[effect.kind]
         while self._pending(effect):
             try:
                 crash(f"effect.{effect.kind}.before")
-                facts = await (handler.resolve(effect) if taken_over else handler.run(effect))
+                facts = await self._measured(effect, taken_over=taken_over)
                 crash(f"effect.{effect.kind}.after")
             except Exception:
                 log.exception("the %s handler failed on effect %s; it is asked again", effect.kind, effect.id)
@@ -80,6 +86,20 @@ class EffectRunner:
             for fact in facts:
                 self._publish(fact)
             return
+
+    async def _measured(self, effect: Effect, *, taken_over: bool) -> Sequence[Fact]:
+        handler, started = self._handlers[effect.kind], self._clock.now_ms()
+        self._count(effect.kind, 1)
+        try:
+            return await (handler.resolve(effect) if taken_over else handler.run(effect))
+        finally:
+            self._count(effect.kind, -1)
+            seconds = (self._clock.now_ms() - started) / 1000
+            self._metrics.observe("interlock_effect_seconds", max(0.0, seconds), kind=effect.kind)
+
+    def _count(self, kind: str, change: int) -> None:
+        self._running[kind] += change
+        self._metrics.gauge("interlock_effects_running", self._running[kind], partition=self._partition, kind=kind)
 
     def _pending(self, effect: Effect) -> bool:
         state = self._read(effect.conversation)

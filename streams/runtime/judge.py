@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
+
+import orjson
 
 from memory.sealing import KeyStore
 from schemas.errors import BadRecordError
 from schemas.step import Input, State
-from streams.metrics import MetricsPort, RecordedMetrics
+from schemas.topics import TOPICS
+from streams.metrics import MetricName, MetricsPort, RecordedMetrics
 from streams.runtime import wire
 from streams.runtime.checkpoint import SnapshotPort
 from streams.runtime.deadletters import DeadLetterLimit, dead_letter, pause
-from streams.runtime.decide import AHEAD, REPEAT, Decided, StepFailedError, by_topic, decide, standing
+from streams.runtime.decide import AHEAD, REDELIVERED, REPEAT, Decided, StepFailedError, by_topic, decide, standing
 from streams.runtime.lanes import PauseRequest
 from streams.runtime.ports import Clock, CommitPort, EffectHandler, OffsetsPort, Record, SendPort
 from streams.runtime.table import Row
@@ -39,6 +43,14 @@ class Ports:
     open_seal: Callable[[Input], Any] = lambda _: None
     answer: Callable[[str, Any], Any] = lambda _, __: None
     on_pause: Callable[[str, bool], None] = lambda _, __: None
+
+
+_DROPPED: Mapping[str, MetricName] = {
+    AHEAD: "interlock_emits_set_aside_total",
+    REPEAT: "interlock_duplicates_dropped_total",
+    REDELIVERED: "interlock_redelivered_total",
+}
+LARGE = 900_000  # bytes of a diff above which it and its emits are measured against their topics' limits
 
 
 class Judge:
@@ -70,21 +82,40 @@ class Judge:
         try:
             cause = wire.read(record, state["conversation"])
             stands = standing(state, cause)
-            if stands is not None:
-                self._dropped(record, stands)
-                return None, False
-            rows = self._rows.get(record.topic, ())
-            return decide(rows, state, self._prepared(rows, state, cause)), False
+            if stands is None:
+                return self._measured(state, cause), False
         except BadRecordError as error:
             return self._dead(state, record, error), True
         except StepFailedError as failed:
             return self._dead(state, record, BadRecordError(str(failed), topic=record.topic, code="step_failed")), True
+        self._dropped(record, stands)
+        return None, False
+
+    def _measured(self, state: State, cause: Input) -> Decided:
+        rows, started = self._rows.get(cause.topic, ()), perf_counter()
+        decided = decide(rows, state, self._prepared(rows, state, cause))
+        self._ports.metrics.observe("interlock_decide_seconds", perf_counter() - started, topic=cause.topic)
+        return decided
+
+    def fitting(self, state: State, record: Record, decided: Decided, encoded: bytes) -> Decided:
+        """The decision, or a dead letter in its place when the diff or an emit is larger than its topic takes.
+
+        Found before the commit: afterwards the emit could never be sent, and the partition never go on.
+        """
+        if len(encoded) < LARGE:
+            return decided
+        sizes = [(emit["topic"], len(orjson.dumps(emit["data"]))) for emit in decided.diff["emits"]]
+        for topic, size in [(wire.DIFFS, len(encoded)), *sizes]:
+            limit = TOPICS[topic].max_bytes
+            if size > limit:
+                reason = f"the decision on it needs {size} bytes on {topic}, which takes {limit}"
+                error = BadRecordError(reason, topic=record.topic, code="too_large")
+                return self._dead(state, record, error) or decided
+        return decided
 
     def _dropped(self, record: Record, stands: str) -> None:
         """Nothing is decided, but it is counted: nothing is lost in silence (promise 10)."""
-        self._ports.metrics.count(
-            "interlock_emits_set_aside_total" if stands == AHEAD else "interlock_duplicates_dropped_total",
-            topic=record.topic)  # fmt: skip
+        self._ports.metrics.count(_DROPPED[stands], topic=record.topic)
 
     def again(self, topic: str) -> None:
         """A paused topic goes on: its dead letters in a row count from 0."""
@@ -116,7 +147,8 @@ class Judge:
         )
 
     def _dead(self, state: State, record: Record, error: BadRecordError) -> Decided | None:
-        if standing(state, wire.bare(record, state["conversation"])) == REPEAT:
-            self._dropped(record, REPEAT)
+        stands = standing(state, wire.bare(record, state["conversation"]))
+        if stands in (REPEAT, REDELIVERED):
+            self._dropped(record, stands)
             return None
         return dead_letter(self._ports.keys, state, record, error)

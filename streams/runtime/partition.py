@@ -60,7 +60,7 @@ class PartitionRuntime:
         self._pausing: set[str] = set()
         self._judge = Judge(rows, ports, settings.dlq_limit, self._over_limit)
         self._emitter = Emitter(ports.send, self._partition_for, self._fail)
-        self._effects = EffectRunner(ports.effects, ports.clock, self._bus.read, self.publish)
+        self._effects = EffectRunner(partition, ports.effects, ports.clock, self._bus.read, self.publish, ports.metrics)
         self._timers = Timers(
             partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed
         )
@@ -218,17 +218,27 @@ class PartitionRuntime:
                 self._held[record.topic].append((conversation, record))
                 self._lanes.end(conversation)
                 continue
-            decided = self._judge.decide(self.read(conversation) or empty(conversation), record)
-            if decided is None:
+            ready = self._ready(conversation, record, handled, unsent)
+            if ready is None:
                 self._done(conversation, record)
                 continue
-            decided.diff["handled"], decided.diff["unsent"] = handled, unsent
-            ready = Ready(conversation, record, decided, orjson.dumps(decided.diff))
             batch.append(ready)
             size += len(ready.encoded)
             if len(batch) >= self._settings.commit_max or size >= self._settings.commit_max_bytes:
                 break
         return batch
+
+    def _ready(self, conversation: str, record: Record, handled: Mapping[str, int], unsent: int) -> Ready | None:
+        """The record decided and encoded, or None when there is nothing to decide."""
+        state = self.read(conversation) or empty(conversation)
+        decided = self._judge.decide(state, record)
+        if decided is None:
+            return None
+        encoded = decided.encoded(handled, unsent)
+        fitting = self._judge.fitting(state, record, decided, encoded)
+        if fitting is not decided:
+            encoded = fitting.encoded(handled, unsent)
+        return Ready(conversation, record, fitting, encoded)
 
     def _over_limit(self, record: Record) -> None:
         """The topic is held from here on; the system conversation records it in its own lane."""

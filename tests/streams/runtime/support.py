@@ -52,6 +52,8 @@ def note_step(draft: Draft, cause: Input) -> None:
     draft.set(draft.now, "actions", "last_online")
     if text == "plan":
         draft.emit("plans", plan(text))
+    if text == "huge":
+        draft.emit("plans", plan("x" * 20_000).model_copy(update={"exit_conditions": ("y" * 20_000,) * 60}))
     if text.startswith("timer"):
         draft.timer("test.wake", draft.now + int(text.removeprefix("timer") or 5_000), {"said": text})
     if text == "call":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory.bus import apply, empty
 from schemas.state import Diff
 from schemas.step import Draft, Input
-from streams.runtime.decide import AHEAD, REPEAT, StepFailedError, decide, standing
+from streams.runtime.decide import AHEAD, REDELIVERED, REPEAT, StepFailedError, decide, standing
 from streams.runtime.table import Row
 from tests.streams.runtime.support import WHO, event, plan, rows
 
@@ -103,7 +103,7 @@ def test_offset_that_was_handled_is_a_repeat() -> None:
     """A redelivered record is known by its offset, whatever its id (case C11)."""
     after = decide(rows()[:1], empty(WHO), _input(7)).after
 
-    assert standing(after, _input(7, number=99)) == REPEAT
+    assert standing(after, _input(7, number=99)) == REDELIVERED
     assert standing(after, _input(8)) is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from streams.metrics import RecordedMetrics
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Effect, Fact
 from streams.runtime.virtual import virtual_clock
@@ -100,3 +101,20 @@ def test_handler_that_raises_is_asked_again() -> None:
         assert ["call", "unknown"] == heard(lock)
 
     run(body, {"tool": tool})
+
+
+def test_running_effects_are_shown() -> None:
+    """The gauge counts what runs now, and the time from start to fact is observed (R-002-49)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1, "call")
+        await asyncio.sleep(1)
+        partition, metrics = str(lock.partition_of(WHO)), lock.metrics
+        assert isinstance(metrics, RecordedMetrics)
+        assert 1 == metrics.value("interlock_effects_running", partition, "tool")
+        await lock.settle()
+
+        assert 0 == metrics.value("interlock_effects_running", partition, "tool")
+        assert [3.0] == metrics.observations("interlock_effect_seconds", "tool")
+
+    run(body, {"tool": SlowTool()})

@@ -11,6 +11,7 @@ import pytest
 from memory.sealing import open_seal
 from schemas.events import Seal
 from schemas.state import ConversationState
+from streams.metrics import RecordedMetrics
 from streams.runtime import wire
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Outgoing, PartitionLostError
@@ -244,5 +245,38 @@ def test_foreign_header_and_null_are_kept_out_of_the_way() -> None:
 
         assert ["runtime.null", "test.heard"] == reasons(lock)
         assert [] == values(lock, "channel.events.dlq")
+
+    run(body)
+
+
+def test_decision_that_no_topic_takes_is_a_dead_letter() -> None:
+    """An emit larger than its topic takes is found before the commit: one dead letter, and the partition goes on."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1, "huge")
+        await say(lock, 2, "plan")
+        await lock.settle()
+
+        assert ["too_large"] == [letter["code"] for letter in values(lock, "channel.events.dlq")]
+        assert ["plan"] == heard(lock)
+        assert 1 == len(values(lock, "plans"))
+
+    run(body)
+
+
+def test_redelivered_record_is_counted_apart_from_a_repeated_emit() -> None:
+    """A record that is read again after a restart is dropped and counted (case C11)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1)
+        await say(lock, 2)
+        await lock.settle()
+        await lock.restart()
+        await lock.settle()
+
+        assert isinstance(lock.metrics, RecordedMetrics)
+        assert 1 <= lock.metrics.value("interlock_redelivered_total", "channel.events")
+        assert 0 == lock.metrics.value("interlock_duplicates_dropped_total", "channel.events")
+        assert 2 == len(heard(lock))
 
     run(body)
