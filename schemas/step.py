@@ -194,6 +194,15 @@ class Draft:
         self.delete("pending", effect_id)
         return known
 
+    def mark(self) -> tuple[Any, ...]:
+        """Where the draft stands, for `rewind`."""
+        return self.state, tuple(self.emits), dict(self._touched), tuple(self._reasons), self._ids
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """As it was at the mark: nothing that was set, emitted or said since then is left."""
+        self.state, emits, self._touched, reasons, self._ids = mark
+        self.emits, self._reasons = list(emits), list(reasons)
+
     def finish(self) -> Decision:
         """The decision: changes with before and after, reasons and emits."""
         changes = []

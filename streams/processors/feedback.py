@@ -15,6 +15,8 @@ def row(settings: Settings) -> Row:
                 "timers.fired"),
         step=feedback_step(FeedbackSettings(window_ms=settings.window_ms, grace_ms=settings.window_grace_ms)),
         failure_domain="signals and scores only: nothing of a conversation depends on them",
-        degrade="planning goes on without a score",
-        alarm="InterlockHealthSilent: interlock_sessions_scored falls to 0 while decisions go on",
+        degrade="planning and delivery go on without signals and score: a failing step is left out of the decision",
+        alarm="InterlockHealthSilent: interlock_sessions_scored falls to 0 while decisions go on, or "
+        "interlock_decisions_by_rule_total with rule runtime.step_left_out rises",
+        optional=True,
     )  # fmt: skip

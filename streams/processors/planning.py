@@ -16,6 +16,7 @@ def row(settings: Settings) -> Row:
         inputs=INPUTS,
         step=make_step(load_pack(settings.packs), config),
         failure_domain="one conversation: its flow, its plan, or a file of the pack",
-        degrade="neutral wording and a person, with the whole context; nothing is executed on a guess",
+        degrade="neutral wording and a person, with the whole context; nothing is executed on a guess; "
+        "a record that the step can't take is a dead letter, and the conversation goes on with the next",
         alarm="InterlockHandovers: interlock_decisions_by_rule_total with rule planning.handover rises",
     )

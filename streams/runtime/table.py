@@ -19,3 +19,14 @@ class Row:
     alarm: str
     needs: Needs | None = None
     opens_seal: bool = False
+    optional: bool = False  # when its step raises, its own part of the decision is left out, and that is said
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A part that is no row of the table and can fail by itself, stated in the same three words."""
+
+    name: str
+    failure_domain: str
+    degrade: str
+    alarm: str

@@ -24,7 +24,7 @@ DOCS = ROOT / "docs" / "promises.md"
 SECONDS = 240
 INTRODUCTION = (
     "Each promise has a test that carries its name, and the test fails when the promise is broken: `make mutants`\n"
-    "breaks the code one line at a time, in a copy. This page is what it wrote (`python -m tests.promises.mutants --write`)."
+    "breaks the code one line at a time, in a copy. `python -m tests.promises.mutants --write` wrote this page."
 )
 
 
