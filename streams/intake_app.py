@@ -61,7 +61,8 @@ def dead_letter_of(record: Message, error: BadRecordError, keys: KeyStore, clock
     value, key, partition, offset = record.value(), record.key(), record.partition() or 0, record.offset() or 0
     letter = DeadLetter(
         topic=RAW_TOPIC, partition=partition, offset=offset, time=record.timestamp()[1],
-        reason=error.reason, code=error.code, field=error.field or None, key=None if key is None else b64encode(key).decode(),
+        reason=error.reason, code=error.code, field=error.field or None,
+        key=None if key is None else b64encode(key).decode(),
         seal=None if value is None else seal(keys, f"topic:{RAW_TOPIC}", value),
         headers=tuple((name, None if raw is None else b64encode(raw).decode()) for name, raw in headers_of(record)),
         size=0 if value is None else len(value),

@@ -17,8 +17,10 @@ _TOLD = frozenset({"tools.calls", "tools.results", "human.requests", "human.deci
 
 
 def trace(
-    event: Annotated[str, typer.Argument(help="The event id (ev-…), or with --conversation the producer's own id.")],
-    conversation: Annotated[str | None, typer.Option(help="shop/channel/sender: finds it faster.")] = None,
+    event: Annotated[str, typer.Argument(help="The event id (ev-…), or the id that the producer gave it.")],
+    conversation: Annotated[
+        str | None, typer.Option(help="Only of this sender, shop/channel/sender: faster, and no other's same id.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Tell what became of an event: accepted, dead-lettered and why, a repeat, answered by what, delivered how far."""
@@ -26,11 +28,13 @@ def trace(
 
     with source() as opened:
         traces = trace_event(opened, event, conversation)
-    for number, found in enumerate(traces):
+    seen: set[str] = set()
+    for found in traces:
         if as_json:
             line(asdict(found))
         else:
-            typer.echo("\n".join(text_lines(found, again=number > 0)))
+            typer.echo("\n".join(text_lines(found, again=found.event.key in seen)))
+        seen.add(found.event.key)
 
 
 def text_lines(found: Trace, *, again: bool = False) -> list[str]:
@@ -40,9 +44,8 @@ def text_lines(found: Trace, *, again: bool = False) -> list[str]:
     from streams.replay.words import clip, describe, when
 
     event = found.event
-    lines = [
-        f"{'sent again' if again else 'accepted'}: {coordinates(event)}, {when(event.time)} UTC, {describe(event)}"
-    ]
+    place = f"{coordinates(event)}, {when(event.time)} UTC, {event.key or 'no key'}"
+    lines = [f"{'sent again' if again else 'accepted'}: {place}, {describe(event)}"]
     if found.outcome == "waiting":
         lines.append("not handled yet: no decision stands on state.diffs")
     if found.decision is not None:
@@ -50,9 +53,8 @@ def text_lines(found: Trace, *, again: bool = False) -> list[str]:
         lines.append(f"{found.outcome.replace('_', ' ')}: {coordinates(found.decision)}, rules {rules}")
     if found.dead_letter is not None:
         letter = found.dead_letter
-        lines.append(
-            f"why: {letter.get('code')}, {letter.get('reason')} (see `interlock dlq show {_reference(letter.at)}`)"
-        )
+        what = " ".join(filter(None, (letter.get("field"), letter.get("reason"))))
+        lines.append(f"why: {letter.get('code')}, {what} (see `interlock dlq show {_reference(letter.at)}`)")
     for answer in found.answers:
         assumed = ", assumed" if answer.assumed else ""
         lines.append(f"answered by {answer.message_id}, {answer.state}{assumed}: “{clip(answer.text)}”")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import orjson
+
+from schemas import codec
+from schemas.errors import BadRecordError
 from schemas.events import HeartbeatBody, RawEvent
 from schemas.partition import system_conversation
+from schemas.system import DeadLetter
+from schemas.topics import RAW_TOPIC
 from streams.intake import event_id
 from streams.reader import LogSource
 from streams.replay.chain import Coordinates, Step, build_chain, effects_of
 from streams.replay.find import NotFoundError, Stretch, collect, conversation_stretch
+from streams.replay.letters import letters
 from streams.runtime.ports import Record
 from streams.runtime.wire import DIFFS
 
@@ -54,22 +62,28 @@ def derived_event_id(conversation: str, producer_id: str) -> str:
 def trace_event(source: LogSource, event: str, conversation: str | None = None) -> list[Trace]:
     """Every record of the event, first one first. `event` is an event id, or with a conversation a producer's id.
 
-    Raises NotFoundError, which says when the event still waits for intake on channel.raw.
+    Without a conversation a producer's id finds the events of every sender that used it. Raises NotFoundError,
+    which says when the event still waits for intake on channel.raw, or was refused there and why.
     """
     stretch = None if conversation is None else conversation_stretch(source, conversation)
     wanted = event if stretch is None or event.startswith("ev-") else derived_event_id(stretch.conversation, event)
-    found = list(_records(source, EVENTS, wanted, stretch))
+    found = [record for record in _all(source, EVENTS, stretch) if _is(record, wanted, whose=stretch)]
     if not found:
-        raise NotFoundError(_not_found(source, event, wanted))
+        raise NotFoundError(_not_found(source, event, wanted, conversation))
     return [_trace(source, record) for record in found]
 
 
-def _records(source: LogSource, topic: str, event: str, stretch: Stretch | None) -> Iterator[Record]:
+def _all(source: LogSource, topic: str, stretch: Stretch | None = None) -> Iterator[Record]:
     numbers = range(source.partitions(topic)) if stretch is None else [stretch.partition]
-    needle = event.encode()
-    for record in source.read([(topic, number, 0) for number in numbers]):
-        if dict(record.headers).get("ce_id") == needle or b'"event_id":"' + needle + b'"' in (record.value or b""):
-            yield record
+    return source.read([(topic, number, 0) for number in numbers])
+
+
+def _is(record: Record, event: str, *, whose: Stretch | None) -> bool:
+    """Whether it is the event of that id; where no sender is given, also by the producer's own id."""
+    value, needle = record.value or b"", event.encode()
+    if dict(record.headers).get("ce_id") == needle or b'"event_id":"' + needle + b'"' in value:
+        return True
+    return whose is None and value.startswith(b'{"id":' + orjson.dumps(event) + b",")  # canonical: the first field
 
 
 def _trace(source: LogSource, record: Record) -> Trace:
@@ -111,14 +125,39 @@ def _answers(followed: Sequence[Step]) -> list[Answer]:
     return list(answers.values())
 
 
-def _not_found(source: LogSource, event: str, wanted: str) -> str:
+def _not_found(source: LogSource, event: str, wanted: str, conversation: str | None) -> str:
     names = event if event == wanted else f"{event} ({wanted})"
-    raw = next(_records(source, "channel.raw", event, None), None)
-    if raw is not None:
-        return f"{names}: on channel.raw {raw.partition}:{raw.offset}, and intake has not taken it to {EVENTS} yet"
-    letter = next(_records(source, "channel.raw.dlq", event, None), None)
-    if letter is not None:
-        return (
-            f"{names}: refused by intake, see `interlock dlq show channel.raw.dlq:{letter.partition}:{letter.offset}`"
-        )
-    return f"{names}: no such event on {EVENTS}; for a producer's own id give --conversation shop/channel/sender"
+    raw = [one for one in _all(source, RAW_TOPIC) if _is_raw(one, event, conversation)]
+    places = {(one.partition, one.offset) for one in raw}
+    for one in letters(source, [RAW_TOPIC]):
+        letter = one.letter
+        if (letter.partition, letter.offset) in places or _had_id(letter, event):
+            where = f"{RAW_TOPIC} {letter.partition}:{letter.offset}"
+            why = f"{letter.code}, {' '.join(part for part in (letter.field, letter.reason) if part)}"
+            return f"{names}: refused by intake, {where}: {why} (see `interlock dlq show {one.reference}`)"
+    if raw:
+        where = f"{RAW_TOPIC} {raw[0].partition}:{raw[0].offset}"
+        return f"{names}: on {where}, and not on {EVENTS} yet; `interlock intake` takes it there"
+    return f"{names}: no such event on {EVENTS}, and none on {RAW_TOPIC} or among its dead letters"
+
+
+def _is_raw(record: Record, event: str, conversation: str | None) -> bool:
+    """A foreign producer's record, by its CloudEvents id or the id in it, of that sender where one is given."""
+    if dict(record.headers).get("ce_id") == event.encode():
+        return True
+    try:
+        value = codec.exact_ids(codec.parse(record.value or b"", long_integers=True))
+    except BadRecordError:
+        return False
+    if not isinstance(value, dict) or value.get("id") != event:
+        return False
+    parts = conversation.split("/") if conversation else []
+    # a part that is wrong may be why it was refused: only another sender's event is not this one
+    return all(
+        not isinstance(value.get(name), str) or value[name] == part
+        for name, part in zip(("shop", "channel", "sender"), parts, strict=False)
+    )
+
+
+def _had_id(letter: DeadLetter, event: str) -> bool:
+    return ("ce_id", b64encode(event.encode()).decode()) in letter.headers

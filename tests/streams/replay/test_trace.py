@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from functools import cache
 
 import pytest
 
+from schemas import codec
+from schemas.system import DeadLetter
 from streams.commands.trace import text_lines
 from streams.replay.find import NotFoundError
 from streams.replay.letters import letters, redrive
@@ -114,22 +117,64 @@ def test_what_followed_from_a_redrive_is_traced_too() -> None:
 
 
 def test_an_event_that_is_nowhere_is_said() -> None:
-    """An unknown event is an error that says how to look by a producer's id (R-003-30)."""
-    with pytest.raises(
-        NotFoundError, match=r"no such event on channel\.events; for a producer's own id give --conversation"
-    ):
+    """An unknown event is an error that says where was looked (R-003-30)."""
+    with pytest.raises(NotFoundError, match=r"no such event on channel\.events, and none on channel\.raw"):
         trace(refund(), "p-unknown")
 
 
-@pytest.mark.parametrize(
-    ("topic", "words"),
-    [("channel.raw", "channel.raw 3:0, and intake has not taken it"), ("channel.raw.dlq", "show channel.raw.dlq:3:0")],
-)
-def test_an_event_on_its_way_through_intake_is_found(topic: str, words: str) -> None:
-    """What a foreign producer wrote is found before intake took it, and where intake refused it (promise 10)."""
+def test_a_producers_own_id_alone_finds_every_sender_that_used_it() -> None:
+    """Without a conversation the id that the producer gave is enough; each sender's event is told apart (R-003-30)."""
 
     async def body(world: MemoryWorld) -> None:
-        append(world, topic, None, b'{"event_id":"f-1"}', 3)
+        await send(world, message(1, "你好"))
+        await send(world, message(1, "你好", "wang"))
 
-    with pytest.raises(NotFoundError, match=words):
+    found = trace(record(body), "p-1")
+    assert {REFUND, "demo/web/wang"} == {one.event.key for one in found}
+
+
+RAW = b'{"id":"f-1","shop":"demo","channel":"wechat","sender":7,"body":{"kind":"heartbeat"}}'
+
+
+def letter(offset: int, *, ce_id: str = "") -> bytes:
+    """What intake leaves of a record of channel.raw partition 3."""
+    headers = (("ce_id", b64encode(ce_id.encode()).decode()),) if ce_id else ()
+    made = DeadLetter(topic="channel.raw", partition=3, offset=offset, time=1_767_578_400_000, reason="missing",
+                      code="missing_field", field="sender", key=None, seal=None, headers=headers, size=1)  # fmt: skip
+    return codec.encode(made)
+
+
+@pytest.mark.parametrize("conversation", [None, "demo/wechat/7"])
+def test_an_event_that_waits_for_intake_is_found(conversation: str | None) -> None:
+    """What a foreign producer wrote is found by its id before intake took it, whatever type its ids have (B05)."""
+
+    async def body(world: MemoryWorld) -> None:
+        append(world, "channel.raw", None, RAW, 3)
+
+    with pytest.raises(NotFoundError, match=r"channel\.raw 3:0, and not on channel\.events yet"):
+        trace(record(body), "f-1", conversation)
+
+
+def test_another_senders_event_on_the_way_is_not_this_one() -> None:
+    """The same id of another sender is another event (case B01)."""
+
+    async def body(world: MemoryWorld) -> None:
+        append(world, "channel.raw", None, RAW, 3)
+
+    with pytest.raises(NotFoundError, match="and none on channel"):
+        trace(record(body), "f-1", "demo/wechat/8")
+
+
+@pytest.mark.parametrize(("kept", "ce_id"), [(True, ""), (False, "f-1")])
+def test_an_event_that_intake_refused_says_why(*, kept: bool, ce_id: str) -> None:
+    """Found by the raw record while it is kept, afterwards by its CloudEvents id: field and reason (promise 10)."""
+
+    async def body(world: MemoryWorld) -> None:
+        if kept:
+            append(world, "channel.raw", None, RAW, 3)
+        append(world, "channel.raw.dlq", b"~3", letter(0, ce_id=ce_id), 3)
+
+    with pytest.raises(
+        NotFoundError, match=r"missing_field, sender missing \(see `interlock dlq show channel\.raw\.dlq:3:0"
+    ):
         trace(record(body), "f-1")
