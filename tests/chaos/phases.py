@@ -170,10 +170,12 @@ async def armed(run: Run, report: Report, point: str, *, fresh: bool, **values: 
     raise StandError(message)
 
 
-async def die_at(run: Run, report: Report, point: str, hits: int, *, fresh: bool, **values: str) -> None:
+async def die_at(
+    run: Run, report: Report, point: str, hits: int, *, fresh: bool, pause_ms: int = 0, **values: str
+) -> None:
     """The victim dies at the n-th hit of a point with a wave running; the survivor, or a fresh worker, goes on."""
     victim = await armed(run, report, f"{point}:{hits}", fresh=fresh, **values)
-    load = await run.load(report.name)
+    load = await run.load(report.name, pause_ms)
     died = await run.died(victim, load)
     report.note = f"{load.running} running"
     if fresh:

@@ -71,7 +71,9 @@ def test_every_point_of_a_phase_is_known() -> None:
     points = {point for point, _ in run.POINTS}
     assert points <= set(KNOWN)
     assert len(points) >= 12
-    assert {"commit.after", "snapshot.unsent", "send.acknowledged", "transaction.committed"} <= set(run.phases())
+    assert {"commit.after", "snapshot.unsent", "send.acknowledged", "transaction.committed", "timer.before"} <= set(
+        run.phases()
+    )
 
 
 def test_every_register_topic_is_read() -> None:
