@@ -19,6 +19,8 @@ from schemas.step import MISSING, State, look, put, same
 
 RECENT_MS = 86_400_000  # producers' event ids are remembered for a day,
 RECENT_MAX = 256  # and no more than this of them a conversation
+# Known by their offset alone: rubbish under a customer's key must not push out what the customer sent (case A15).
+NAMELESS = frozenset({"unreadable", "null", "pause"})
 
 
 class VersionConflictError(Exception):
@@ -120,7 +122,7 @@ def _bookkeeping(runtime: Mapping[str, Any], diff: Mapping[str, Any]) -> dict[st
     result["at"] = {**runtime["at"], topic: max(cause["offset"], runtime["at"].get(topic, -1))}
     if position:
         result["heard"] = {**runtime["heard"], f"{topic}|{position[0]}": [position[1], position[2]]}
-    else:
+    elif cause.get("type") not in NAMELESS:
         result["recent"] = _remember(runtime["recent"], recent_key(topic, cause["id"]), cause["time"])
     if diff["emits"]:
         last = {emit["topic"]: [diff["version"], index] for index, emit in enumerate(diff["emits"])}

@@ -98,3 +98,17 @@ async def test_repeat_after_a_lost_acknowledgement_is_the_same_event(rig: Rig) -
         await asyncio.to_thread(wait_until, lambda: acknowledged(rig) == 500)
     ids = [orjson.loads(record.value or b"")["event_id"] for record in rig.records("channel.events")]
     assert (1000, 500) == (len(ids), len(set(ids)))
+
+
+async def test_event_that_sealing_makes_too_large_stops_nobody(rig: Rig) -> None:
+    """A raw event that fits its topic, and not channel.events once it is sealed: a dead letter; the app goes on."""
+    text = "13812345678 " + "退" * 19_900
+    wide = orjson.loads(raw(0))
+    wide["body"]["attachments"] = [{"kind": "voice", "ref": f"f-{number}", "text": text} for number in range(15)]
+    for value in (orjson.dumps(wide), raw(1)):
+        rig.raw("channel.raw", 1, None, value)
+    rig.producer.flush()
+    async with intake(rig, MemoryKeyStore(), RecordedMetrics()):
+        await asyncio.to_thread(wait_until, lambda: acknowledged(rig) == 2)
+    assert ["too_large"] == [orjson.loads(record.value or b"")["code"] for record in rig.records("channel.raw.dlq")]
+    assert 1 == len(rig.records("channel.events"))

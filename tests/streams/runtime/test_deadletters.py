@@ -20,7 +20,7 @@ from streams.runtime.local import LocalInterlock
 from streams.runtime.opening import opener
 from streams.runtime.ports import Outgoing, Record
 from streams.runtime.virtual import run_virtual, virtual_clock
-from tests.streams.runtime.support import WHO, event, heard, rows, rubbish, run, say, settings, values
+from tests.streams.runtime.support import WHO, event, heard, reasons, rows, rubbish, run, say, settings, values
 
 EVENTS = "channel.events"
 
@@ -172,3 +172,21 @@ def test_bad_seal_costs_one_record_and_no_partition() -> None:
         await lock.close()
 
     run_virtual(body())
+
+
+def test_rubbish_does_not_push_out_the_ids_of_what_was_heard() -> None:
+    """After 300 unreadable records under the customer's key, the same event again is still a duplicate (case A15)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1)
+        for number in range(2, 5):
+            rubbish(lock, 100)
+            await say(lock, number)
+        await say(lock, 1)
+        await lock.settle()
+
+        assert 300 == len(values(lock, "channel.events.dlq"))
+        assert 4 == len(heard(lock))
+        assert "runtime.duplicate" == reasons(lock)[-1]
+
+    run(body)
