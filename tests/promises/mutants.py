@@ -103,7 +103,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(9, "a key survives its destruction", "memory/sealing.py",
            "            del self._by_id[entry[0]]", "            self._by_owner[owner] = entry"),
     Mutant(10, "what can't be read is dropped", "streams/runtime/judge.py",
-           "            return self._dead(state, record, error)", "            return None"),
+           "            return self._dead(state, record, error), True", "            return None, True"),
     Mutant(10, "a partition stops in silence", "streams/runtime/partition.py",
            "            self.failed.set_result(error)", "            self._closing = True"),
     Mutant(10, "an assumption looks like a report", "streams/delivery/messages.py",
