@@ -79,7 +79,7 @@ def _explain(error: ErrorDetails) -> tuple[str, str]:
         return _CODES[kind], "this version has no such field; send a newer dataschema, or leave it out"
     found = describe(error["input"])
     if kind == "union_tag_invalid":  # its own text shows the value
-        return "wrong_value", f"expected one of {context['expected_tags']}; found {found}"
+        return "wrong_value", f"expected one of {context['expected_tags']}"
     if MIN_MILLIS in context.values() or MAX_MILLIS in context.values():
         return "wrong_time", _time(error["input"])
     code = "wrong_type" if kind.endswith("_type") else "wrong_value"

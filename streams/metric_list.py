@@ -102,7 +102,7 @@ METRICS: tuple[Metric, ...] = (
            {"reason": ("torn", "foreign", "stale")}),
     Metric("interlock_timer_skew_seconds", "gauge", ("partition",), "Local clock minus append time"),
     Metric("interlock_timers_stopped", "gauge", ("partition",), "1 while the skew keeps deadlines from firing"),
-    Metric("interlock_timers_fired_total", "counter", ("name",), "Deadlines fired, by the name's first two parts"),
+    Metric("interlock_timers_fired_total", "counter", ("name",), "Deadlines fired, by processor and purpose"),
     Metric("interlock_effects_running", "gauge", ("partition", "kind"), "Declared effects that run now",
            {"kind": ("tool", "send")}),
     Metric("interlock_effect_seconds", "histogram", ("kind",), "Time of one effect, from start to fact",

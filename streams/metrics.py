@@ -179,6 +179,10 @@ def decision_metrics(metrics: MetricsPort, cause: Input, diff: Mapping[str, Any]
     metrics.count("interlock_decisions_total", topic=cause.topic)
     for reason in diff["reasons"]:
         metrics.count("interlock_decisions_by_rule_total", rule=reason["rule"])
+        if reason["rule"] == "runtime.duplicate":
+            metrics.count("interlock_duplicates_dropped_total", topic=cause.topic)
+    if cause.topic == "timers.fired" and cause.value is not None:
+        metrics.count("interlock_timers_fired_total", name=cause.value.name.partition(":")[0])
     if cause.topic == "tools.results" and any(change["path"].startswith("/tools/") for change in diff["changes"]):
         metrics.count("interlock_tool_outcomes_total", tool=cause.value.tool, status=cause.value.status)
     for emit in diff["emits"]:

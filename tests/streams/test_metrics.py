@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import streams.metrics
 from schemas.step import Input
+from schemas.system import TimerFired
 from schemas.tools import ToolResult
 from streams.metric_list import BY_NAME, LABEL_BOUNDS, METRICS, NAMES, OTHER
 from streams.metrics import Metrics, MetricsPort, RecordedMetrics, decision_metrics
@@ -40,6 +41,13 @@ def _emit(topic: str, key: str = "shop-1/web/li", **data: Any) -> dict[str, Any]
 
 
 class TestList:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_every_metric_is_written_somewhere(self, name: str) -> None:
+        """A metric that nothing counts would stand at 0 on every dashboard, whatever happens."""
+        package = Path(streams.metrics.__file__).parent
+        texts = (file.read_text() for file in package.rglob("*.py") if file.name != "metric_list.py")
+        assert any(f'"{name}"' in text for text in texts)
+
     def test_names_are_listed_once(self) -> None:
         """The names that mypy knows are exactly those of the list, each prefixed and once."""
         assert sorted(NAMES) == sorted(metric.name for metric in METRICS)
@@ -210,6 +218,22 @@ class TestDecisions:
         decision_metrics(metrics, _cause("tools.results", result), _diff(changes=[{"path": path}]))
 
         assert counted == metrics.value("interlock_tool_outcomes_total", "get_order", "timeout")
+
+    def test_fired_deadlines_are_counted_without_what_they_are_about(self) -> None:
+        """A deadline counts by processor and purpose: the message id behind it is no label (case G01)."""
+        metrics = RecordedMetrics()
+        fired = TimerFired(timer_id="t-1", name="delivery.resend:m-1", due=NOW, set_by=3)
+        decision_metrics(metrics, _cause("timers.fired", fired), _diff())
+        decision_metrics(metrics, _cause("timers.fired"), _diff())
+
+        assert 1 == metrics.value("interlock_timers_fired_total", "delivery.resend")
+
+    def test_a_producers_repeat_is_a_dropped_duplicate(self) -> None:
+        """An event that was sent twice shows as a duplicate of its topic (case A15)."""
+        metrics = RecordedMetrics()
+        decision_metrics(metrics, _cause(), _diff(reasons=[{"rule": "runtime.duplicate"}]))
+
+        assert 1 == metrics.value("interlock_duplicates_dropped_total", "channel.events")
 
     def test_dead_letters_are_counted(self) -> None:
         """A dead letter counts by source topic and code, an orphan also as one (case A03)."""
