@@ -9,7 +9,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -41,13 +41,30 @@ def recover(settings: Settings, partition: int, cancelled: Callable[[], bool],
     """
     reader = LogReader(settings, cancelled)
     try:
-        loaded, written = _base(reader, partition, snapshots)
-        crash("recover.diffs")
-        recovered = _Rebuild(partition, loaded, written, snapshots).through(reader)
+        recovered = rebuild(reader, partition, snapshots)
     finally:
         reader.close()
     crash("recover.done")
     return recovered
+
+
+class Reads(Protocol):
+    """What a rebuild needs of the log."""
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """The lowest offset that is still kept, and the end of what is committed."""
+        ...
+
+    def read(self, topic: str, partition: int, offset: int) -> Iterator[Message]:
+        """Committed records from `offset` to the end."""
+        ...
+
+
+def rebuild(reader: Reads, partition: int, snapshots: LocalSnapshots | None) -> Recovered:
+    """Base and diffs, read through `reader`. Raises GapError."""
+    loaded, written = _base(reader, partition, snapshots)
+    crash("recover.diffs")
+    return _Rebuild(partition, loaded, written, snapshots).through(reader)
 
 
 class LogReader:
@@ -104,7 +121,7 @@ class LogReader:
         self._consumer.close()
 
 
-def _base(reader: LogReader, partition: int, snapshots: LocalSnapshots | None) -> tuple[Loaded, int]:
+def _base(reader: Reads, partition: int, snapshots: LocalSnapshots | None) -> tuple[Loaded, int]:
     """What to start from, and the diff up to which state.updates itself is whole."""
     if snapshots is not None:
         loaded = snapshots.load(partition, *reader.bounds(DIFFS, partition))
@@ -116,7 +133,7 @@ def _base(reader: LogReader, partition: int, snapshots: LocalSnapshots | None) -
     return loaded, -1 if loaded.mark is None else loaded.mark["diff_offset"]
 
 
-def _last_mark(reader: LogReader, partition: int) -> int:
+def _last_mark(reader: Reads, partition: int) -> int:
     """The diff offset of the last mark on state.updates, looked for from its end; -1 when there is none."""
     first, end = reader.bounds(UPDATES, partition)
     marker, window, found = f"~mark/{partition}".encode(), 2_000, -1
@@ -130,7 +147,7 @@ def _last_mark(reader: LogReader, partition: int) -> int:
         window *= 8
 
 
-def _checkpoint(reader: LogReader, partition: int) -> Loaded:
+def _checkpoint(reader: Reads, partition: int) -> Loaded:
     """The latest state of each conversation on state.updates, and the last mark.
 
     States behind the last mark are newer than it says, which does no harm: diffs at or below a loaded
@@ -169,7 +186,7 @@ class _Rebuild:
         # what changed since the checkpoint is written by the next one, so those diffs are read too
         self._start = min(self._last + 1, written + 1, self._unsent)
 
-    def through(self, reader: LogReader) -> Recovered:
+    def through(self, reader: Reads) -> Recovered:
         """Read to the end and hand over."""
         start = max(self._start, reader.bounds(DIFFS, self._partition)[0])
         for item in reader.read(DIFFS, self._partition, start):
@@ -201,6 +218,10 @@ class _Rebuild:
             encoded = self._states.get(conversation)
             if encoded is None and self._snapshots is not None:
                 encoded = self._snapshots.find(self._partition, conversation)
+                if encoded is not None:
+                    # a residue comes back into memory: what is in `changed` is written from there by the
+                    # next checkpoint, and leaves again once both files have it
+                    self._states[conversation] = encoded
             state = empty(conversation) if encoded is None else orjson.loads(encoded)
         self._changed[conversation] = None
         if diff["version"] <= state["version"]:
