@@ -45,7 +45,7 @@ def copies_per_s(made: Rig, records: int) -> float:
         for message in consumer.consume(500, 1.0):
             if message.error() is None:
                 start = start or time.monotonic()
-                producer.produce("bench.copy.to", message.value(), message.key(), partition=message.partition())
+                producer.produce("bench.copy.to", message.value(), message.key(), partition=message.partition() or 0)
                 copied += 1
         producer.poll(0)
     producer.flush(60)

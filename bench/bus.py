@@ -41,8 +41,9 @@ def run() -> Iterator[Result]:
     with _redis(names) as redis:
         base_updates = base_reads = None
         if redis is not None:
-            base_updates = percentile(_timed(touched[:10_000], lambda name: _redis_update(redis, name)), 0.99)
-            base_reads = percentile(_timed(touched[:10_000], lambda name: _redis_read(redis, name)), 0.99)
+            client, cas = redis
+            base_updates = percentile(_timed(touched[:10_000], lambda name: _redis_update(client, cas, name)), 0.99)
+            base_reads = percentile(_timed(touched[:10_000], lambda name: _redis_read(client, name)), 0.99)
     what = f"{OPEN} open conversations of 4 KB, random; baseline " + (
         "redis-server on loopback, compare-and-set by script" if base_updates else "none: no redis-server here"
     )
@@ -104,18 +105,17 @@ def _redis(names: list[str]) -> Iterator[Any]:
                 time.sleep(0.05)
             for name in names:
                 client.hset(name, mapping={"version": 1, "body": orjson.dumps(state(name))})
-            client.cas = client.register_script(CAS)
-            yield client
+            yield client, client.register_script(CAS)
         finally:
             process.terminate()
             process.wait(10)
 
 
-def _redis_update(client: Any, name: str) -> None:
+def _redis_update(client: Any, cas: Any, name: str) -> None:
     old = orjson.loads(client.hget(name, "body"))
     new = put(old, ("planning", "turns"), old["planning"]["turns"] + 1)
     new["version"] = old["version"] + 1
-    if not client.cas(keys=[name], args=[old["version"], new["version"], orjson.dumps(new)]):
+    if not cas(keys=[name], args=[old["version"], new["version"], orjson.dumps(new)]):
         message = f"{name}: compare-and-set failed"
         raise RuntimeError(message)
 

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -20,7 +20,7 @@ from schemas.topics import TOPICS
 from streams.runtime.client import consumer_config, producer_config
 from streams.settings import Settings
 
-STATES = ("delivered", "displayed", "read")
+STATES: tuple[Literal["delivered", "displayed", "read"], ...] = ("delivered", "displayed", "read")
 
 
 @dataclass
@@ -72,14 +72,18 @@ class Customers:
         self._producer.produce(topic, codec.encode(value), key.encode(), headers=list(headers),
                                partition=partition_of(key.encode(), self.settings.partitions))  # fmt: skip
 
-    def drive(self, seconds: float, again: Callable[[int], bool]) -> None:
-        """Read for so long; `again(customer)` says whether that customer asks at once when a turn is over."""
+    def drive(self, seconds: float, again: Callable[[int], bool]) -> int:
+        """Read for so long; `again(customer)` says whether that customer asks at once when a turn is over.
+
+        Gives the turns so far.
+        """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for message in self._consumer.consume(500, 0.05):
                 if message.error() is None:
                     self._heard(message, again)
             self._producer.poll(0)
+        return self.turns
 
     def _heard(self, message: Any, again: Callable[[int], bool]) -> None:
         key = message.key().decode()

@@ -110,7 +110,7 @@ def main() -> None:
 def _handle(app: Any, message: Message, producer: Producer) -> None:
     key, value = message.key() or b"", orjson.loads(message.value() or b"{}")
     config = {"configurable": {"thread_id": key.decode()}}
-    partition = message.partition()
+    partition = message.partition() or 0
     if message.topic() == LANGGRAPH.events:
         message_id = f"r-{value['event_id']}"
         turn = app.invoke({"text": value["body"]["text"], "message_id": message_id, "receipt": {}}, config)

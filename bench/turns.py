@@ -71,7 +71,7 @@ def _closed_loop(made: Rig, topics: Topics) -> Loop:
     for number in range(CONVERSATIONS):
         customers.ask(number)
     customers.drive(0.1, lambda _: True)
-    wait_for("the first turn", lambda: customers.drive(0.2, lambda _: True) or customers.turns > 0)
+    wait_for("the first turn", lambda: customers.drive(0.2, lambda _: True) > 0)
     customers.drive(WARM_S, lambda _: True)
     before, start = customers.turns, time.monotonic()
     customers.drive(MEASURE_S, lambda _: True)
