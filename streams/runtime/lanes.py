@@ -82,5 +82,23 @@ class Lanes:
         else:
             del self._queues[conversation]
 
+    def withdraw(self, topic: str) -> list[tuple[str, Record]]:
+        """Take out all records of a topic, each lane in its order; heads that were taken stay until their `end`."""
+        ready, found = set(self._ready), list[tuple[str, Record]]()
+        for conversation, queue in list(self._queues.items()):
+            taken = [] if conversation in ready else [queue.popleft()]
+            found.extend((conversation, record) for record in queue if record.topic == topic)
+            left = deque([*taken, *(record for record in queue if record.topic != topic)])
+            if left:
+                self._queues[conversation] = left
+            else:
+                del self._queues[conversation]
+        self._ready = deque(conversation for conversation in self._ready if conversation in self._queues)
+        self.in_flight -= len(found)
+        return found
+
+    def __contains__(self, conversation: str) -> bool:
+        return conversation in self._queues
+
     def __bool__(self) -> bool:
         return bool(self._ready)

@@ -156,6 +156,11 @@ class PartitionRuntime:
         return self._lanes.in_flight
 
     @property
+    def open_states(self) -> int:
+        """Conversations in memory; a closed one leaves it."""
+        return len(self._bus)
+
+    @property
     def paused(self) -> frozenset[str]:
         """Topics over the dead-letter limit."""
         return frozenset(self._held)
@@ -214,10 +219,6 @@ class PartitionRuntime:
         for turn, (conversation, record) in enumerate(self._lanes.take(), 1):
             if turn % TURN == 0:
                 await asyncio.sleep(0)
-            if record.topic in self._held and not isinstance(record, PauseRequest):
-                self._held[record.topic].append((conversation, record))
-                self._lanes.end(conversation)
-                continue
             ready = self._ready(conversation, record, handled, unsent)
             if ready is None:
                 self._done(conversation, record)
@@ -252,7 +253,9 @@ class PartitionRuntime:
             self._settings.dlq_limit,
         )
         self._ports.metrics.count("interlock_partition_stops_total", reason="dlq_limit")
-        self._held[record.topic] = []
+        # out of the lanes at once: one that waited there would come behind what is read from now on, and a
+        # record behind a later one of its conversation counts as handled
+        self._held[record.topic] = self._lanes.withdraw(record.topic)
         self._pausing.add(record.topic)
         self._ports.on_pause(record.topic, True)
         self._lanes.add(

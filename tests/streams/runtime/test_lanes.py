@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -70,3 +71,17 @@ def test_in_flight_counts_what_has_not_ended() -> None:
 
     assert lanes.in_flight == 1
     assert lanes
+
+
+def test_withdrawn_topic_leaves_in_order_and_taken_heads_stay() -> None:
+    """A paused topic's records leave each lane in order; what is being decided, and other topics, stay (promise 3)."""
+    lanes = Lanes()
+    for conversation, offset in (("a", 0), ("a", 1), ("a", 2), ("b", 3)):
+        lanes.add(conversation, _record(offset))
+    lanes.add("a", replace(_record(0), topic="delivery.receipts"))
+    assert ("a", 0) == next((name, record.offset) for name, record in lanes.take())
+
+    assert [("a", 1), ("a", 2), ("b", 3)] == [(name, one.offset) for name, one in lanes.withdraw("channel.events")]
+    assert (2, False, True, False) == (lanes.in_flight, bool(lanes), "a" in lanes, "b" in lanes)
+    lanes.end("a")
+    assert ["delivery.receipts"] == [record.topic for _, record in lanes.take()]

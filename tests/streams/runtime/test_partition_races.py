@@ -1,0 +1,75 @@
+"""What happens to a partition in the midst of a commit: pause, snapshot, close."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memory.sealing import MemoryKeyStore
+from streams.processors import session
+from streams.runtime.checkpoint import SavedState
+from streams.runtime.local import LocalInterlock
+from streams.runtime.ports import Outgoing
+from streams.runtime.virtual import run_virtual, virtual_clock
+from tests.streams.runtime.support import WHO, SlowTool, heard, resume, rows, rubbish, run, say, settings, values
+
+HOUR = 3_600_000
+
+
+class SlowCommit:
+    """The commit port, with a broker that takes its time."""
+
+    def __init__(self, lock: LocalInterlock) -> None:
+        self._inner = lock.commit
+        self.seconds = 0.0
+
+    async def commit(self, batch: Sequence[Outgoing]) -> list[tuple[int, int]]:
+        """Later."""
+        await asyncio.sleep(self.seconds)
+        return await self._inner.commit(batch)
+
+
+class Disk:
+    """A snapshot port and its residues, in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, SavedState] = {}
+
+    def write(self, _partition: int, changed: Iterable[SavedState], _mark: Mapping[str, Any]) -> None:
+        """Keep the rows."""
+        self.rows.update({row.conversation: row for row in changed})
+
+    def find(self, conversation: str) -> bytes | None:
+        """One row's body."""
+        row = self.rows.get(conversation)
+        return None if row is None else row.body
+
+
+def slow(lock: LocalInterlock) -> SlowCommit:
+    """The pipeline's commits take time from now on."""
+    commit = SlowCommit(lock)
+    lock.ports = replace(lock.ports, commit=commit)
+    return commit
+
+
+def test_records_read_during_a_pause_stay_behind_those_that_were_queued() -> None:
+    """A conversation's messages, some queued and some read after the pause, are heard in their order (promise 3)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        commit = slow(lock)
+        commit.seconds = 0.5
+        await say(lock, 0, "zero", "u2")
+        rubbish(lock, 5)
+        for number in range(1, 5):
+            await say(lock, number, f"word {number}")
+        await asyncio.sleep(1.25)  # the third is over the limit and being committed; the rest is still queued
+        for number in range(5, 8):
+            await say(lock, number, f"word {number}")
+        await lock.settle()
+        await resume(lock, "channel.events")
+        await lock.settle()
+        assert [f"word {number}" for number in range(1, 8)] == heard(lock)
+
+    run(body, dlq_limit=2)
