@@ -205,7 +205,8 @@ async def receipts_queue_up(run: Run, report: Report) -> None:
     await asyncio.sleep(AWAY_S)
     since = now_ms()
     run.standing = run.stand.worker("successor", **SHORT)
-    await run.goes_on(report, load, range(PARTITIONS), since)
+    seconds = await run.decides_again(report, load, range(PARTITIONS), since)
+    report.note += f", decides again {seconds or 0:.1f} s after its start"
     run.settle(report, load)
     await run.settled()
     await alone(run, "standing")
