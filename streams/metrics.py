@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ class MetricsPort(Protocol):
 
     def observe(self, name: MetricName, value: float, /, **labels: str) -> None:
         """Add an observation to a histogram."""
+        ...
+
+    def forget(self, name: MetricName, /, **labels: str) -> None:
+        """Take a gauge's series away: this process has nothing more to say of it."""
         ...
 
 
@@ -83,6 +88,13 @@ class Metrics:
         """Add an observation (seconds, points or pieces). Raises ValueError on a wrong type or set of labels."""
         child = self._histograms.get((name, *labels.values()))
         (child or self._bind(name, "histogram", labels)).observe(value)
+
+    def forget(self, name: MetricName, /, **labels: str) -> None:
+        """Take a gauge's series away, if it is there. Raises ValueError on a wrong type or set of labels."""
+        values = self._labels.values(name, "gauge", labels)
+        self._gauges.pop((name, *values), None)
+        with contextlib.suppress(KeyError):
+            self._metrics[name].remove(*values)
 
     def exposition(self) -> bytes:
         """All series as Prometheus text."""
@@ -161,6 +173,10 @@ class RecordedMetrics:
     def observe(self, name: MetricName, value: float, /, **labels: str) -> None:
         """Keep an observation."""
         self.observed.setdefault((name, *self._labels.values(name, "histogram", labels)), []).append(value)
+
+    def forget(self, name: MetricName, /, **labels: str) -> None:
+        """Drop a gauge."""
+        self.values.pop((name, *self._labels.values(name, "gauge", labels)), None)
 
     def value(self, name: MetricName, /, *labels: str) -> float:
         """A counter's or gauge's value (0 when never touched), label values in declared order."""

@@ -22,6 +22,11 @@ class Runtime(Protocol):
         ...
 
     @property
+    def open_states(self) -> int:
+        """Conversations in memory."""
+        ...
+
+    @property
     def paused(self) -> frozenset[str]:
         """Topics over the dead-letter limit."""
         ...

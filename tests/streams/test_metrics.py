@@ -44,8 +44,9 @@ class TestList:
     @pytest.mark.parametrize("name", NAMES)
     def test_every_metric_is_written_somewhere(self, name: str) -> None:
         """A metric that nothing counts would stand at 0 on every dashboard, whatever happens."""
-        package = Path(streams.metrics.__file__).parent
-        texts = (file.read_text() for file in package.rglob("*.py") if file.name != "metric_list.py")
+        root = Path(streams.metrics.__file__).parent.parent
+        texts = (file.read_text() for package in ("streams", "memory") for file in (root / package).rglob("*.py")
+                 if file.name != "metric_list.py")  # fmt: skip
         assert any(f'"{name}"' in text for text in texts)
 
     def test_names_are_listed_once(self) -> None:
@@ -100,6 +101,19 @@ class TestSeries:
         assert LABEL_BOUNDS["channel"] + 1 == len(found)
         assert 500 == sum(found.values())
         assert 500 - LABEL_BOUNDS["channel"] == found[OTHER]
+
+    def test_a_forgotten_gauge_is_no_series(self) -> None:
+        """What a process no longer knows is not scraped as if it stood still; it can come back (R-002-16)."""
+        metrics, series = Metrics(), ("interlock_states_open", (("partition", "3"),))
+        metrics.gauge("interlock_states_open", 5, partition="3")
+        assert 5 == _samples(metrics)[series]
+
+        metrics.forget("interlock_states_open", partition="3")
+        metrics.forget("interlock_states_open", partition="4")
+        assert series not in _samples(metrics)
+
+        metrics.gauge("interlock_states_open", 7, partition="3")
+        assert 7 == _samples(metrics)[series]
 
     def test_known_label_sets_start_at_zero(self) -> None:
         """The first refund failure is an increase from 0 to 1 (case G05)."""

@@ -42,7 +42,7 @@ class Hole:
 
     def __init__(self) -> None:
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-        self.in_flight = self.skew_ms = 0
+        self.in_flight = self.skew_ms = self.open_states = 0
         self.snapshot_at: int | None = None
         self.paused: frozenset[str] = frozenset()
         self.done = 0
