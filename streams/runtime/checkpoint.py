@@ -59,7 +59,7 @@ class Checkpoint:
         self._clock = clock
         self._interval_ms = interval_ms
         self._dirty: dict[str, None] = {}
-        self._round: list[str] = []
+        self._round: dict[str, None] = {}
         self._mark: Mapping[str, Any] | None = None
         self._last = clock.now_ms()
 
@@ -76,11 +76,11 @@ class Checkpoint:
         if self._mark is None:
             if not self._dirty or self._clock.now_ms() - self._last < self._interval_ms:
                 return []
-            self._round, self._dirty, self._mark = list(self._dirty), {}, mark
+            self._round, self._dirty, self._mark = self._dirty, {}, mark
             self._last = self._clock.now_ms()
         records, size = [], 0
         while self._round and size < UPDATE_BYTES:
-            record = self._update(self._round.pop())
+            record = self._update(self._round.popitem()[0])
             records.append(record)
             size += len(record.value or b"")
         if not self._round:
@@ -116,11 +116,11 @@ class Checkpoint:
 class Snapshots:
     """Writes the changed rows of one partition to its snapshot file, off the event loop."""
 
-    def __init__(self, partition: int, bus: StateBus, port: SnapshotPort, owes: Callable[[str], bool]) -> None:
+    def __init__(self, partition: int, bus: StateBus, port: SnapshotPort, stays: Callable[[str], bool]) -> None:
         self._partition = partition
         self._bus = bus
         self._port = port
-        self._owes = owes
+        self._stays = stays
         self._dirty: dict[str, None] = {}
 
     def changed(self, conversation: str) -> None:
@@ -147,11 +147,11 @@ class Snapshots:
                 self._leave(row)
 
     def _leave(self, row: SavedState) -> None:
-        """A closed conversation leaves memory once its residue is on disk and on state.updates."""
+        """A closed conversation leaves memory once its residue is on disk and on state.updates, and nobody is at it."""
         state = self._bus.read(row.conversation)
         if state is None or state["version"] != row.version:
             return
-        if self._owes(row.conversation):
+        if self._stays(row.conversation):
             self.changed(row.conversation)  # looked at again by the next snapshot
         else:
             self._bus.drop(row.conversation)

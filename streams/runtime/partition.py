@@ -66,7 +66,7 @@ class PartitionRuntime:
         )
         self._checkpoint = Checkpoint(partition, self._bus, ports.clock, settings.checkpoint_ms)
         self._snapshots = (
-            None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._checkpoint.owes)
+            None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._stays)
         )
         self._diff_offset = -1
         self._skew_ms = 0
@@ -107,12 +107,15 @@ class PartitionRuntime:
     async def close(self, grace_s: float) -> None:
         """Close intake, drop what is queued, cancel what runs; commits handed over get `grace_s` to end."""
         self._closing = True
-        if self._commit_task is not None and not self._commit_task.done():
-            await asyncio.wait([self._commit_task], timeout=grace_s)
-        for task in self._tasks:
+        commit = [] if self._commit_task is None else [self._commit_task]
+        if commit:
+            await asyncio.wait(commit, timeout=grace_s)
+        # a commit that ends later is the next owner's to find: nothing may follow from it here. Effects go last
+        # but one, as a commit that just ended has started some
+        for task in [*commit, *self._tasks]:
             task.cancel()
         await self._effects.close()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*commit, *self._tasks, return_exceptions=True)
 
     async def _guard(self, loop: Coroutine[Any, Any, None]) -> None:
         try:
@@ -325,6 +328,10 @@ class PartitionRuntime:
     def _measure_skew(self, asked: int, appended: int, answered: int) -> None:
         """How far the local clock is off the broker's: 0 when the append time lies between asking and answer."""
         self._skew_ms = asked - appended if appended < asked else max(0, appended - answered) * -1
+
+    def _stays(self, conversation: str) -> bool:
+        """A closed conversation must stay in memory: a decision may be in flight, over this very version."""
+        return conversation in self._lanes or self._checkpoint.owes(conversation)
 
     def _skewed(self) -> bool:
         return abs(self._skew_ms) > self._settings.skew_max_ms

@@ -13,7 +13,7 @@ from streams.runtime.checkpoint import SavedState
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Outgoing
 from streams.runtime.virtual import run_virtual, virtual_clock
-from tests.streams.runtime.support import WHO, SlowTool, heard, resume, rows, rubbish, run, say, settings, values
+from tests.streams.runtime.support import SlowTool, heard, resume, rows, rubbish, run, say, settings, values
 
 HOUR = 3_600_000
 
@@ -73,3 +73,43 @@ def test_records_read_during_a_pause_stay_behind_those_that_were_queued() -> Non
         assert [f"word {number}" for number in range(1, 8)] == heard(lock)
 
     run(body, dlq_limit=2)
+
+
+def test_conversation_comes_back_while_its_residue_leaves_memory() -> None:
+    """A message is being committed as the snapshot lets its closed conversation go: it is heard, nothing stops."""
+
+    async def body() -> None:
+        values = settings(close_after_ms=HOUR, snapshot_ms=600_000, checkpoint_ms=10)
+        table, disk = [*rows(), session.row(values)], Disk()
+        lock = LocalInterlock(values, table, {}, MemoryKeyStore(), virtual_clock())
+        lock.ports = replace(lock.ports, snapshots=disk, residue=disk.find)
+        commit = slow(lock)
+        await say(lock, 1)
+        await lock.advance(HOUR + 5_000)
+        for number in range(2, 4):  # the residue is on state.updates, too
+            await say(lock, number, sender="u10")  # of the same partition
+            await lock.settle()
+        commit.seconds = 700.0  # longer than the snapshots are apart
+        await say(lock, 9, "back")
+        await lock.advance(1_500_000)
+        assert ["back"] == heard(lock)
+        await lock.close()
+
+    run_virtual(body())
+
+
+def test_commit_that_ends_after_the_close_is_followed_by_nothing() -> None:
+    """The broker answers when the partition is closed: no emit, no call; the next owner finds the diff (promise 2)."""
+    tool = SlowTool(0.0)
+
+    async def body(lock: LocalInterlock) -> None:
+        commit = slow(lock)
+        commit.seconds = 5.0
+        await say(lock, 1, "call")
+        await say(lock, 2, "plan", "u2")
+        await asyncio.sleep(0.1)
+        await lock.close()
+        await asyncio.sleep(10)
+        assert ([], []) == (values(lock, "plans"), tool.done)
+
+    run(body, {"tool": tool})
