@@ -37,12 +37,14 @@ class Streams:
         once = request.query_params.get("once") == "true"
         if self._closing or self._open.total() >= MAX_STREAMS or self._open[conversation] >= MAX_STREAMS_EACH:
             raise RefusedError(503, "busy", "too many open streams: come again")
-        self._open[conversation] += 1
         events = self._events(conversation, start, once=once)
         return StreamingResponse(events, media_type="text/event-stream",
                                  headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})  # fmt: skip
 
     async def _events(self, conversation: str, seq: int, *, once: bool) -> AsyncIterator[bytes]:
+        # counted here, not by `handle`: a client that left before the first read never starts this generator,
+        # so its `finally` would not run either
+        self._open[conversation] += 1
         news = self._outbox.watch(conversation)
         try:
             yield b": open\n\n"
@@ -59,7 +61,8 @@ class Streams:
         finally:
             self._outbox.unwatch(conversation, news)
             self._open[conversation] -= 1
-            self._open += Counter()  # drop zeros
+            if not self._open[conversation]:
+                del self._open[conversation]
 
 
 async def _wait(news: asyncio.Event) -> bool:

@@ -192,3 +192,21 @@ async def test_once_ends_after_what_is_there() -> None:
 
         assert 1 == answer.text.count("event: message")
         assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+async def test_clients_that_left_before_their_stream_began_take_no_place() -> None:
+    """Ten clients hang up while the request is under way: the next one of the same customer is served."""
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(_message: object) -> None:
+        await asyncio.sleep(0)
+
+    query = b"shop=acme&channel=web&sender=u-1"
+    scope = {"type": "http", "asgi": {"spec_version": "2.3"}, "method": "GET", "path": "/v1/stream", "headers": [],
+             "query_string": query}  # fmt: skip
+    async with web() as w:
+        for _ in range(stream.MAX_STREAMS_EACH + 2):
+            await w.gateway.app()(dict(scope), receive, send)
+        assert 200 == (await w.client.get("/v1/stream", params={**WHO, "once": "true"})).status_code
