@@ -22,7 +22,7 @@ from streams.settings import Settings
 from tests.chaos.stand import now_ms
 
 HEAR_MS = 120_000  # an answer may have to wait for another worker, and for the deadline of a lost one's call
-PATIENCE_S = 90.0
+PATIENCE_S = 60.0
 TRY_AGAIN_S = 0.3
 WAVE = 20
 
@@ -96,14 +96,16 @@ KINDS = (
 )  # fmt: skip
 
 
-def wave(name: str, count: int = WAVE, pause_ms: int = 0, label: str = "") -> tuple[list[Scenario], list[Order]]:
+def wave(
+    name: str, count: int = WAVE, pause_ms: int = 0, hear_ms: int = HEAR_MS, label: str = ""
+) -> tuple[list[Scenario], list[Order]]:
     """`count` scenarios in a shop of their own, and the orders that they need; customers think for `pause_ms`."""
     scenarios, orders = [], []
     for index, kind in zip(range(count), itertools.cycle(KINDS), strict=False):
         number = next(_numbers)
         order = f"{500_000 + number}" if kind.language == "zh" else f"OD{500_000 + number}"
         sender = f"c-{label or name}-{index:02d}"
-        text = kind.script.format(ask=kind.ask.format(order=order), yes=kind.yes, hear=HEAR_MS, order=order,
+        text = kind.script.format(ask=kind.ask.format(order=order), yes=kind.yes, hear=hear_ms, order=order,
                                   pause=pause_ms)  # fmt: skip
         head = f"name: {sender}\ntitle: chaos\nlanguage: {kind.language}\nshop: {name}\nsender: {sender}\n"
         scenarios.append(parse(head + text, sender))

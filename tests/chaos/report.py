@@ -21,6 +21,7 @@ class Report:
     faults: list[str] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     note: str = ""
+    outlasts_calls: bool = False  # longer away than a call may wait: some end with a person instead, as they must
 
     @property
     def passed(self) -> bool:

@@ -11,7 +11,7 @@ import httpx
 
 from streams.runtime.commit import KafkaCommitter
 from tests.chaos import evidence
-from tests.chaos.customers import WAVE
+from tests.chaos.customers import HEAR_MS, WAVE
 from tests.chaos.phases import LONG_MS, Load, Phase, Run
 from tests.chaos.report import Report
 from tests.chaos.stand import PARTITIONS, Process, Stand, StandError, now_ms
@@ -20,6 +20,7 @@ UNDER_WAY_S = 0.7  # so long after a wave began its customers are in the middle 
 THINK_MS = 8_000  # customers who think are still there when a worker has started
 QUIET_S = 3.0  # a thawed worker does its worst within this
 AWAY_S = 8.0
+SHORT_MS = 30_000
 FENCE_MS = 12_000  # a worker that joins freezes after some 4 s, and is replaced 6 s later: then they go on
 SHORT = {"INTERLOCK_DELIVERED_MS": "3000", "INTERLOCK_DISPLAYED_MS": "5000"}
 SLOW_MS = 2_500  # of a tool's 3,000
@@ -169,7 +170,8 @@ async def broker_frozen(run: Run, report: Report, *, seconds: float, killed: boo
     """The broker answers nothing while transactions end: commits of unknown outcome, the worker killed or alive."""
     worker = await run.survivor()
     await run.stand.opened(worker)
-    load = await run.load(report.name, THINK_MS)
+    report.outlasts_calls = not killed
+    load = await run.load(report.name, THINK_MS, HEAR_MS if killed else SHORT_MS)
     await asyncio.sleep(UNDER_WAY_S)
     state = run.stand.broker.state
     pid = state.pid if state else 0
@@ -264,8 +266,8 @@ PHASES: dict[str, Phase] = {
     "joins-and-dies": joins_in_mid_call,
     "lost-and-regained": lost_and_regained,
     "commit-unknown": partial(broker_frozen, seconds=1.0, killed=True),
-    "broker-frozen": partial(broker_frozen, seconds=12.0, killed=False),
     "broker-killed": broker_killed,
     "receipts-queue-up": receipts_queue_up,
     "handed-over": handed_over,
+    "broker-frozen": partial(broker_frozen, seconds=12.0, killed=False),
 }
