@@ -61,7 +61,9 @@ def text_lines(name: str, chain: Sequence[Step], *, internals: bool = False) -> 
     from streams.replay.words import describe, inside, when
 
     width = max(len(coordinates(step)) for step in chain)
-    lines = [f"{name}: {len(chain)} steps, conversation {chain[0].key}, times in UTC"]
+    sessions = list(dict.fromkeys(found for step in chain if (found := step.get("session_id"))))
+    whose = f"conversation {chain[0].key}, session {', '.join(sessions) or 'none'}"
+    lines = [f"{name}: {len(chain)} steps, {whose}, times in UTC"]
     for step in chain:
         lines.append(f"{when(step.time)}  {coordinates(step):<{width}}  {describe(step)}")
         if internals:

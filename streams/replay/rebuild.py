@@ -165,7 +165,7 @@ class Difference:
 
 
 def differences(before: Any, after: Any, path: tuple[str, ...] = ()) -> list[Difference]:
-    """What differs between two JSON values, by path; lists are compared as a whole."""
+    """What differs between two JSON values, by path; lists of another length are compared as a whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         found: list[Difference] = []
         for name in [*before, *(name for name in after if name not in before)]:
@@ -177,4 +177,7 @@ def differences(before: Any, after: Any, path: tuple[str, ...] = ()) -> list[Dif
             else:
                 found += differences(before[name], after[name], inner)
         return found
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return [one for number, (old, new) in pairs for one in differences(old, new, (*path, str(number)))]
     return [] if orjson.dumps(before) == orjson.dumps(after) else [Difference(path, before, after)]

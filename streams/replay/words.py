@@ -14,6 +14,7 @@ from streams.runtime.wire import DIFFS
 
 Value = Mapping[str, Any]
 SHORT = 160  # characters of a text that are shown
+_SETTLED = frozenset({"planned", "done", "dropped"})  # tasks that a plan's line only counts
 
 
 def when(millis: int) -> str:
@@ -91,8 +92,14 @@ def _message(value: Value) -> str:
 
 
 def _plan(value: Value) -> str:
-    tasks = ", ".join(f"{task['goal'] or task['task_id']} {task['status']}" for task in value["tasks"])
-    return _join([f"plan {value['flow']} v{value['version']} {value['status']}", f"at {value['node']}", clip(tasks)])
+    tasks = value["tasks"]
+    done = f"{sum(task['status'] == 'done' for task in tasks)} of {len(tasks)} tasks done"
+    now = ", ".join(
+        f"{task['goal'] or task['task_id']}: {task['status']}" for task in tasks if task["status"] not in _SETTLED
+    )
+    return _join(
+        [f"plan {value['flow']} v{value['version']} {value['status']}", f"at {value['node']}", done, clip(now)]
+    )
 
 
 def _call(value: Value) -> str:

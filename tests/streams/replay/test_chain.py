@@ -45,7 +45,8 @@ def test_every_step_says_where_and_when_it_stands() -> None:
     stood = {(one.topic, one.partition, one.offset, one.time) for one in recorded.records}
     steps = chain(recorded)
     assert {(*step.at, step.time) for step in steps} <= stood
-    lines = text_lines(REFUND, steps)[1:]
+    head, *lines = text_lines(REFUND, steps)
+    assert all(session in head for session in recorded.sessions(REFUND))
     assert len(steps) == len(lines)
     assert all(f"{step.topic} {step.partition}:{step.offset}" in line for step, line in zip(steps, lines, strict=True))
 
