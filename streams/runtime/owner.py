@@ -167,9 +167,16 @@ class Owner:
         if earlier is not None:
             await asyncio.wait([earlier])
         running = asyncio.ensure_future(asyncio.to_thread(self._host.recover, number, lambda: self.epoch != epoch))
-        running.add_done_callback(_seen)
+        running.add_done_callback(lambda ended: self._recovered(number, ended))
         self._recovering[number] = running
         return await asyncio.shield(running)
+
+    def _recovered(self, number: int, ended: asyncio.Future[Recovered]) -> None:
+        """Let go of it: kept here, all states of the partition would stay in memory a second time, and for ever."""
+        if self._recovering.get(number) is ended:
+            del self._recovering[number]
+        if not ended.cancelled():
+            ended.exception()  # nobody may wait any more for one that ended with an error
 
     async def _fence(self, committer: KafkaCommitter, epoch: int) -> None:
         await committer.connect()
@@ -311,12 +318,6 @@ class Owner:
     def handled(self) -> Mapping[TopicPartition, int]:
         """For the group's information: strictly in offset order, from each partition's own watermark."""
         return _handled(self._parts.values())
-
-
-def _seen(ended: asyncio.Future[Recovered]) -> None:
-    """Nobody may wait any more for a recovery that ended with an error."""
-    if not ended.cancelled():
-        ended.exception()
 
 
 def _handled(parts: Iterable[Part]) -> dict[TopicPartition, int]:
