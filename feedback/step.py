@@ -137,7 +137,9 @@ class _Listener:
         since, paused = feedback["waiting_since"], feedback.get("paused_ms", 0)
         if since is None:
             return
-        if feedback.get("paused_since") is not None:
+        if message.kind == "staff":
+            paused = 0  # the person who has the conversation is the one who was waited for (case J11)
+        elif feedback.get("paused_since") is not None:
             paused += max(0, self._cause.time - max(feedback["paused_since"], since))
         waited = max(0, self._cause.time - since - paused)
         self._set("waiting_since", None)

@@ -209,8 +209,10 @@ async def work(settings: Settings, rows: Sequence[Row], keys: KeyStore, handlers
 
 def run_worker(settings: Settings) -> int:
     """`interlock worker`: the whole processor table, metrics over HTTP; the exit status."""
+    from streams.processors.wiring import metrics_of  # noqa: PLC0415 (all processors: only a whole worker needs them)
+
     log_to_stderr(settings.log_level)
-    metrics = Metrics()
+    metrics = metrics_of(settings)
     try:
         exposition = metrics.serve(settings.metrics_port, settings.host)
     except OSError as error:

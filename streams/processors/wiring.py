@@ -15,11 +15,13 @@ from schemas.events import Seal
 from streams.clock import SystemClock
 from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
+from streams.metrics import Metrics
 from streams.processors import delivery, feedback, perception, planning, session, system, tools
 from streams.runtime.ports import Clock, EffectHandler
 from streams.runtime.table import Row
 from streams.settings import Settings
 
+ALARM_RULES = ("perception.unreadable", "planning.handover", "runtime.step_left_out")  # what the rows' alarms name
 CALLS = 1_000  # calls and sends at the same time: a slow tool must not use up the connections of the others
 
 
@@ -38,6 +40,11 @@ def rows(settings: Settings, keys: KeyStore) -> tuple[Row, ...]:
         perception.row(settings, keys), planning.row(settings), tools.row(settings), delivery.row(settings),
         feedback.row(settings), session.row(settings), system.row(),
     )  # fmt: skip
+
+
+def metrics_of(settings: Settings) -> Metrics:
+    """A worker's metrics: each tool's outcomes and each rule of an alarm are there at 0, so a first one shows (G05)."""
+    return Metrics({"tool": sorted(load_pack(settings.packs).tools), "rule": ALARM_RULES})
 
 
 def tool_handler(settings: Settings, client: httpx.AsyncClient, keys: KeyStore, clock: Clock) -> ToolHandler:

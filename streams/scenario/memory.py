@@ -134,6 +134,7 @@ class MemoryWorld:
         self.interlock, self.inbox, self.keys, self.clock = interlock, inbox, keys, clock
         self._settings, self._shop = settings, shop
         self._rules: dict[str, str] = {}
+        self._asked = asyncio.Event()  # somebody wants reviews: until then days pass without a look
         self._decided: set[str] = set()
         self._numbers = 0
 
@@ -148,7 +149,9 @@ class MemoryWorld:
 
     def follow(self, scenario: Scenario) -> None:
         """Reviews of this conversation are answered from now on as the scenario says."""
-        self._rules[scenario.conversation] = scenario.approver
+        if scenario.approver != "none":
+            self._rules[scenario.conversation] = scenario.approver
+            self._asked.set()
 
     async def fault(self, fault: Fault) -> None:
         """See World."""
@@ -181,10 +184,11 @@ class MemoryWorld:
 
     async def review(self) -> None:
         """Answer open reviews as each conversation's scenario says, until cancelled."""
+        await self._asked.wait()
         while True:
             await asyncio.sleep(REVIEW_MS / 1000)
             for conversation, rule in self._rules.items():
-                for row in self.rows(conversation, "human.requests") if rule != "none" else ():
+                for row in self.rows(conversation, "human.requests"):
                     await self._answer(conversation, rule, HumanRequest.model_validate_json(orjson.dumps(row)))
 
     async def _answer(self, conversation: str, rule: str, request: HumanRequest) -> None:

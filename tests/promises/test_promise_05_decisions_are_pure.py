@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ async def _eventful(stand: Stand) -> None:
     await stand.pass_ms(2 * 3_600_000)
 
 
+@cache
 def _recorded() -> tuple[list[Record], KeyStore]:
     kept: list[tuple[list[Record], KeyStore]] = []
 
