@@ -15,7 +15,7 @@ LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --g
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
-.PHONY: help setup test test-fast check lint formatted types layers ledger format demo chaos fuzz bench requirements cases budget docs lock clean
+.PHONY: help setup test test-fast check lint formatted types layers ledger format demo chaos fuzz bench mutants requirements cases budget docs lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -77,6 +77,9 @@ fuzz: $(DEV) ## rubbish on every input topic
 
 bench: $(BENCH) ## the speed figures; ONLY=name,name runs some, WRITE=1 writes docs/performance.md
 	$(PY) -m bench.run --only "$(ONLY)" $(if $(WRITE),--write)
+
+mutants: $(DEV) ## break each promise on purpose; its test must fail
+	$(PY) -m tests.promises.mutants
 
 requirements: $(DEV) ## each requirement and case with the tests that name it
 	@$(PY) -m tests.quality.ledger --list
