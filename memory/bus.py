@@ -63,12 +63,18 @@ def recent_key(topic: str, record_id: str) -> str:
 
 def pointer(path: tuple[str, ...]) -> str:
     """A path as a JSON Pointer (RFC 6901): "~" and "/" in a key are escaped (case J05)."""
+    plain = "/".join(path)
+    if "~" not in plain and plain.count("/") == len(path) - 1:  # nearly always: no key needs an escape
+        return f"/{plain}"
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def unpointer(text: str) -> tuple[str, ...]:
     """The path of a JSON Pointer."""
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
+    parts = text.split("/")[1:]
+    if "~" not in text:
+        return tuple(parts)
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
 
 
 def readable(text: str) -> str:
