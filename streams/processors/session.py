@@ -6,7 +6,9 @@ from typing import Any
 
 from memory.bus import empty
 from schemas.step import Draft, Input, Step
+from schemas.topics import INPUT_TOPICS
 from streams.runtime.table import Row
+from streams.runtime.wire import SYSTEM_TOPICS
 from streams.settings import Settings
 
 TIMER = "session.close"
@@ -20,11 +22,10 @@ def session_step(close_after_ms: int) -> Step:
     """
 
     def step(draft: Draft, cause: Input) -> None:
-        if cause.topic != "timers.fired":
-            if draft.get("timers", TIMER) is None:
-                draft.timer(TIMER, draft.now + close_after_ms)
-        elif cause.value.name == TIMER:
+        if cause.topic == "timers.fired" and cause.value.name == TIMER:
             _close(draft, close_after_ms)
+        elif draft.get("timers", TIMER) is None:
+            draft.timer(TIMER, draft.now + close_after_ms)
 
     return step
 
@@ -66,7 +67,7 @@ def row(settings: Settings) -> Row:
     """The session row; it runs last, so that it sees what the others left pending."""
     return Row(
         name="session",
-        inputs=("channel.events", "timers.fired"),
+        inputs=tuple(topic for topic in INPUT_TOPICS if topic not in SYSTEM_TOPICS),  # a late fact opens it again, too
         step=session_step(settings.close_after_ms),
         failure_domain="the state bus of one partition",
         degrade="the conversation stays open in memory, all else goes on; with work pending its deadline is set anew",

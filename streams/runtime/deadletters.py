@@ -11,7 +11,7 @@ from schemas.partition import system_conversation
 from schemas.step import Draft, Input, State
 from schemas.system import DeadLetter, SystemEvent
 from streams.runtime import wire
-from streams.runtime.decide import Decided, finish
+from streams.runtime.decide import Decided, finish, unopened
 from streams.runtime.ports import Record
 
 CONTROL_TOPIC = "system.events"  # carries the command that resumes: it is never paused itself
@@ -73,7 +73,7 @@ def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordEr
     )  # fmt: skip
     draft.emit(f"{record.topic}.dlq", letter)
     draft.reason("runtime.dead_letter", str(error), where)
-    return finish(draft)
+    return finish(unopened(draft))
 
 
 def pause(state: State, record: Record, limit: int) -> Decided:

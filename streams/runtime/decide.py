@@ -72,7 +72,18 @@ def decide(rows: Sequence[Row], state: State, cause: Input) -> Decided:
             draft.set("state", "kind")
         for row in rows:
             _run(row, draft, cause)
-    return finish(draft)
+        return finish(draft)
+    return finish(unopened(draft))
+
+
+def unopened(draft: Draft) -> Draft:
+    """The draft of a record that no step takes: it opens no conversation that never was, but leaves a residue.
+
+    An open state without a deadline would stay in memory for ever, one for each key that somebody makes up.
+    """
+    if draft.version == 1 and not draft.conversation.startswith("~"):
+        draft.set("residue", "kind")
+    return draft
 
 
 def _run(row: Row, draft: Draft, cause: Input) -> None:

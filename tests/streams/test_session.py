@@ -7,13 +7,14 @@ from typing import Any
 from memory.bus import empty
 from memory.sealing import MemoryKeyStore
 from schemas.step import Draft, Input
+from schemas.tools import ToolResult
 from streams.processors import session
 from streams.processors.session import open_work
 from streams.runtime.decide import decide
 from streams.runtime.local import LocalInterlock
 from streams.runtime.table import Row
 from streams.runtime.virtual import run_virtual, virtual_clock
-from tests.streams.runtime.support import WHO, rows, say, settings
+from tests.streams.runtime.support import WHO, rows, rubbish, say, settings
 
 HOUR = 3_600_000
 
@@ -106,3 +107,46 @@ def test_other_deadlines_count_as_work() -> None:
     draft.timer("delivery.x", 10)
 
     assert open_work(draft)
+
+
+def test_late_fact_opens_it_for_no_longer_than_a_message() -> None:
+    """A result that comes after the closing opens the conversation again; it is closed again in its turn."""
+
+    async def body() -> None:
+        lock = _pipeline()
+        await say(lock, 1)
+        await lock.advance(HOUR + 5_000)
+        now = virtual_clock().now_ms()
+        late = ToolResult(result_id="c-9:r", call_id="c-9", tool="slow", status="success", finished_at=now)
+        await lock.publish("tools.results", WHO, late, late.result_id)
+        await lock.settle()
+        opened = lock.state(WHO)
+        await lock.advance(HOUR + 5_000)
+        closed = lock.state(WHO)
+        assert opened is not None
+        assert closed is not None
+        assert ("state", "residue") == (opened["kind"], closed["kind"])
+        await lock.close()
+
+    run_virtual(body())
+
+
+def test_dead_letter_opens_nothing() -> None:
+    """A record that nobody can read leaves a residue of a conversation that never was, not an open state."""
+
+    async def body() -> None:
+        lock = _pipeline()
+        rubbish(lock, 1)
+        rubbish(lock, 1, value=None)
+        await lock.settle()
+        state = lock.state(WHO)
+        assert state is not None
+        assert ("residue", 2) == (state["kind"], state["version"])
+        await say(lock, 1)
+        await lock.settle()
+        state = lock.state(WHO)
+        assert state is not None
+        assert "state" == state["kind"]
+        await lock.close()
+
+    run_virtual(body())
