@@ -9,7 +9,9 @@ from __future__ import annotations
 import aiohttp
 import httpx
 
-BROKEN = (httpx.TransportError, aiohttp.ClientError, ConnectionError)
+# RequestError: also an answer that can't be unpacked, or that redirects for ever. A handler that let one through
+# would be asked again every few seconds, for ever
+BROKEN = (httpx.RequestError, aiohttp.ClientError, ConnectionError)
 
 
 def never_left(error: BaseException) -> bool:

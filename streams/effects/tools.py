@@ -210,7 +210,8 @@ class ToolHandler:
             log.warning("%s: whether %s happened can't be asked: %r", run.spec.name, run.call.call_id, error)
             return None
         if happened is True and answer.status == 200:
-            return dict(told["response"])
+            response = told.get("response")
+            return response if isinstance(response, dict) else {}  # it happened, and nobody says what: unknown
         return False if happened is False else None
 
     def _confirmed(self, run: _Run, happened: Mapping[str, Any]) -> ToolResult:

@@ -141,3 +141,16 @@ def test_a_strange_code_becomes_the_status(given: Any, expected: str) -> None:
 
     assert refused is not None
     assert expected == refused.code
+
+
+@pytest.mark.parametrize("more", [{}, {"response": "done"}, {"response": 5}])
+def test_a_yes_without_the_stored_answer_confirms_nothing(more: dict[str, Any]) -> None:
+    """The service says that it happened and not what: nobody knows, and it is not asked for ever (H13)."""
+    result = run(httpx.ReadTimeout("slow"), httpx.Response(200, json={"happened": True, **more}))
+    assert "unknown" == result.status
+
+
+def test_an_answer_that_can_not_be_unpacked_is_no_bug_of_ours() -> None:
+    """A body that is not what its Content-Encoding says: the attempt may have been done, so the service is asked."""
+    result = run(httpx.DecodingError("not gzip"), no())
+    assert "failure" == result.status
