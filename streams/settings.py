@@ -2,59 +2,97 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from pathlib import Path
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "INTERLOCK_"
+_ELSEWHERE = frozenset(
+    {"CRASH_AT", "FREEZE_AT", "MASTER_KEY"}
+)  # read by `streams.runtime.crashpoints`, `memory.sealing`
+
+Port = Annotated[int, Field(ge=0, le=65_535)]
 
 
 class Settings(BaseSettings):
     """Every setting of Interlock; `INTERLOCK_GATEWAY_PORT=8081` sets `gateway_port`."""
 
-    model_config = SettingsConfigDict(env_prefix="INTERLOCK_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     bootstrap_servers: str = Field(default="", description="Kafka brokers; empty: start one under data_dir")
     data_dir: Path = Field(default=Path(".interlock"), description="all local data: broker, snapshots, keys, outbox")
-    kafka_port: int = Field(default=0, description="port of the embedded broker; 0: a free one, then kept")
+    kafka_port: Port = Field(default=0, description="port of the embedded broker; 0: a free one, then kept")
     group: str = Field(default="interlock", description="consumer group and prefix of transactional ids")
     partitions: int = Field(default=12, ge=1, description="partitions of every topic; the same for all (promise 1)")
     replication: int = Field(default=1, ge=1, description="replicas of every topic")
     retention_days: int = Field(default=180, ge=1, description="kept on topics that say `default` (X7)")
 
-    session_timeout_ms: int = Field(default=6_000, description="a silent worker is replaced after this")
-    heartbeat_ms: int = Field(default=1_500, description="group heartbeat interval")
+    session_timeout_ms: int = Field(default=6_000, ge=1_000, description="a silent worker is replaced after this")
+    heartbeat_ms: int = Field(default=1_500, ge=100, description="group heartbeat interval")
+    poll_limit_ms: int = Field(default=600_000, description="a worker that asks for no records so long is replaced")
     lanes_max: int = Field(default=1_000, ge=1, description="inputs in flight a partition; above, intake pauses")
     commit_max: int = Field(default=256, ge=1, description="decisions in one transaction at most")
-    commit_max_bytes: int = Field(default=2_000_000, description="bytes in one transaction at most")
+    commit_max_bytes: int = Field(default=2_000_000, ge=1, description="bytes in one transaction at most")
     emit_linger_ms: int = Field(default=2, ge=0, description="emits and facts wait so long for a fuller batch")
-    revoke_grace_ms: int = Field(default=2_000, description="wait for commits handed over, on revoke")
+    revoke_grace_ms: int = Field(default=2_000, ge=0, description="wait for commits handed over, on revoke")
     snapshot_ms: int = Field(default=30_000, ge=100, description="interval of local snapshots (R-002-13)")
-    snapshot_alarm_ms: int = Field(default=60_000, description="an older snapshot raises the alarm (R-002-16)")
+    snapshot_alarm_ms: int = Field(default=60_000, ge=1, description="an older snapshot raises the alarm (R-002-16)")
     snapshot_dir: Path | None = Field(default=None, description="folder of snapshots; default data_dir/snapshots")
     checkpoint_ms: int = Field(default=1_000, ge=10, description="state.updates at most this often")
     dlq_limit: int = Field(default=100, ge=1, description="dead letters in a row that pause a topic partition")
-    skew_max_ms: int = Field(default=1_000, description="above this clock skew timers stop, with an alarm")
+    skew_max_ms: int = Field(default=1_000, ge=0, description="above this clock skew timers stop, with an alarm")
 
-    session_gap_ms: int = Field(default=1_800_000, description="silence that ends a session (J13)")
-    close_after_ms: int = Field(default=3_600_000, description="idle time after which a conversation is closed")
+    session_gap_ms: int = Field(default=1_800_000, ge=1, description="silence that ends a session (J13)")
+    close_after_ms: int = Field(default=3_600_000, ge=1, description="idle time after which a conversation is closed")
     window_ms: int = Field(default=300_000, ge=1_000, description="health window (R-002-40)")
     window_grace_ms: int = Field(default=10_000, ge=0, description="wait for late events after a window's end")
-    delivered_ms: int = Field(default=15_000, description="no delivered receipt: displayed, assumed (R-002-30)")
-    displayed_ms: int = Field(default=30_000, description="not displayed: resend (R-002-31)")
-    follow_up_ms: int = Field(default=120_000, description="read and silent: one follow-up (R-002-32)")
+    delivered_ms: int = Field(default=15_000, ge=1, description="no delivered receipt: displayed, assumed (R-002-30)")
+    displayed_ms: int = Field(default=30_000, ge=1, description="not displayed: resend (R-002-31)")
+    follow_up_ms: int = Field(default=120_000, ge=1, description="read and silent: one follow-up (R-002-32)")
     send_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one try to send a message")
-    send_deadline_ms: int = Field(default=10_000, description="a successor repeats a send, same dedup id, after this")
+    send_deadline_ms: int = Field(
+        default=10_000, ge=1, description="a successor repeats a send, same dedup id, after this"
+    )
     tool_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one tool call (R-003-21)")
-    review_ms: int = Field(default=600_000, description="a review expires after this")
+    review_ms: int = Field(default=600_000, ge=1, description="a review expires after this")
 
     host: str = Field(default="127.0.0.1", description="address that the HTTP servers listen on")
-    gateway_port: int = Field(default=8080, description="port of the web channel; 0: a free one")
-    metrics_port: int = Field(default=9108, description="port of a worker's metrics; 0: a free one")
-    exporter_port: int = Field(default=9109, description="port of the health exporter's metrics; 0: a free one")
-    shop_port: int = Field(default=8090, description="port of the example shop; 0: a free one")
+    gateway_port: Port = Field(default=8080, description="port of the web channel; 0: a free one")
+    metrics_port: Port = Field(default=9108, description="port of a worker's metrics; 0: a free one")
+    exporter_port: Port = Field(default=9109, description="port of the health exporter's metrics; 0: a free one")
+    shop_port: Port = Field(default=8090, description="port of the example shop; 0: a free one")
     gateway_url: str = Field(default="http://127.0.0.1:8080", description="where delivery posts what it sends")
     shop_url: str = Field(default="http://127.0.0.1:8090", description="base of the example shop's tools")
-    tool_environment: str = Field(default="prod", description="which environment of the tool files is used")
+    tool_environment: Literal["prod", "staging"] = Field(
+        default="prod", description="which environment of the tool files is used"
+    )
     packs: Path | None = Field(default=None, description="folder of own flows, tools, templates over the built-in")
     master_key_file: Path | None = Field(default=None, description="32 bytes, base64; default data_dir/master.key")
-    log_level: str = Field(default="INFO", description="logging level")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
+        default="INFO", description="what is logged at least"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """What no single field can say: the group's times fit, and no variable is misspelt."""
+        if self.heartbeat_ms * 2 > self.session_timeout_ms:
+            message = (f"heartbeat_ms {self.heartbeat_ms} is more than half of session_timeout_ms"
+                       f" {self.session_timeout_ms}: the group would lose its workers")  # fmt: skip
+            raise ValueError(message)
+        if self.packs is not None and not self.packs.is_dir():
+            message = f"packs {self.packs} is no folder"
+            raise ValueError(message)
+        for variable in sorted(os.environ):
+            name = variable.removeprefix(PREFIX)
+            if name != variable and name.lower() not in type(self).model_fields and name not in _ELSEWHERE:
+                raise ValueError(_unknown(variable, [PREFIX + one.upper() for one in type(self).model_fields]))
+        return self
+
+
+def _unknown(variable: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(variable, known, 1)
+    return f"{variable} is no setting" + (f"; did you mean {near[0]}?" if near else "; they are in streams/settings.py")

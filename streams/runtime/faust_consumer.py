@@ -106,7 +106,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             session_timeout_ms=settings.session_timeout_ms,
             heartbeat_interval_ms=settings.heartbeat_ms,
             rebalance_timeout_ms=max(30_000, settings.session_timeout_ms),
-            max_poll_interval_ms=600_000,
+            max_poll_interval_ms=settings.poll_limit_ms,
             max_partition_fetch_bytes=2 * 1024 * 1024,
             fetch_max_wait_ms=FETCH_WAIT_MS,
             request_timeout_ms=40_000,
