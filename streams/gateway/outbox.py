@@ -7,6 +7,7 @@ keeps one (A13); a repeat of an attempt that is stored changes nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas.delivery import OutboundMessage
+
+log = logging.getLogger(__name__)
 
 _TABLE = """
 create table if not exists outbox(seq integer primary key autoincrement, message_id text not null,
@@ -87,8 +90,12 @@ class Outbox:
                 news.set()
 
     def prune(self, before_ms: int) -> int:
-        """Drop what was stored before that time; how many."""
-        return self._db.execute("delete from outbox where at < ?", (before_ms,)).rowcount
+        """Drop what was stored before that time; how many. A disk that fails is for the next time."""
+        try:
+            return self._db.execute("delete from outbox where at < ?", (before_ms,)).rowcount
+        except sqlite3.Error as error:  # raised, it would end the task that prunes, and the file would only grow
+            log.warning("the outbox was not pruned: %s", error)
+            return 0
 
     def __len__(self) -> int:
         return int(self._db.execute("select count(*) from outbox").fetchone()[0])

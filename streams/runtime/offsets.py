@@ -61,6 +61,11 @@ class KafkaOffsets:
                 log.warning("end offsets not told: %s", words(error.args[0]))
                 self._asked = asked + self._asked
                 continue
+            except Exception as error:  # noqa: BLE001 (the partitions that asked close and say so; else they wait for ever)
+                for _, future in asked:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
             for partition, future in asked:
                 if not future.done():
                     future.set_result(ends[partition])

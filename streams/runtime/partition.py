@@ -327,6 +327,7 @@ class PartitionRuntime:
 
     def _measure_skew(self, asked: int, appended: int, answered: int) -> None:
         """How far the local clock is off the broker's: 0 when the append time lies between asking and answer."""
+        asked = min(asked, answered)  # a clock that was set back meanwhile: only the reading after it holds
         self._skew_ms = asked - appended if appended < asked else max(0, appended - answered) * -1
 
     def _stays(self, conversation: str) -> bool:

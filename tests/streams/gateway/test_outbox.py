@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,14 @@ async def test_a_disk_that_fails_is_an_error_for_each(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="can't be written"):
         await broken.put(CONVERSATION, outbound())
     broken.close()
+
+
+async def test_a_disk_that_fails_ends_no_pruning(tmp_path: Path) -> None:
+    """Pruning is tried again the next hour, and says why it was not done; it raises nothing."""
+    path = tmp_path / "outbox.sqlite"
+    box = Outbox(path, FixedClock().now_ms)
+    other = sqlite3.connect(path)
+    other.execute("drop table outbox")
+    other.close()
+    assert 0 == box.prune(NOW)
+    box.close()

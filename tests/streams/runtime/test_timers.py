@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from streams.runtime.local import LocalInterlock
-from streams.runtime.ports import OffsetsPort
+from streams.runtime.ports import OffsetsPort, Outgoing
 from streams.runtime.virtual import virtual_clock
 from tests.streams.runtime.support import WHO, reasons, run, say, values
 
@@ -131,5 +131,41 @@ def test_clocks_that_disagree_stop_the_timers() -> None:
 
         assert 1 == _turns(lock)
         assert virtual_clock().now_ms() > 0
+
+    run(body)
+
+
+class SteppedClock:
+    """The worker's clock, off the broker's until it is set right."""
+
+    def __init__(self, ahead_ms: int) -> None:
+        self.ahead_ms = ahead_ms
+
+    def now_ms(self) -> int:
+        """See Clock."""
+        return virtual_clock().now_ms() + self.ahead_ms
+
+
+class SettingCommit:
+    """A commit port during whose work the clock is set right."""
+
+    def __init__(self, lock: LocalInterlock, clock: SteppedClock) -> None:
+        self._inner, self._clock = lock.commit, clock
+
+    async def commit(self, batch: Sequence[Outgoing]) -> list[tuple[int, int]]:
+        """See CommitPort."""
+        self._clock.ahead_ms = 0
+        return await self._inner.commit(batch)
+
+
+def test_clock_set_back_during_a_commit_is_no_skew() -> None:
+    """The last commit before a silence saw the clock step back by 5 s: its deadline fires all the same."""
+
+    async def body(lock: LocalInterlock) -> None:
+        clock = SteppedClock(5_000)
+        lock.ports = replace(lock.ports, clock=clock, commit=SettingCommit(lock, clock))
+        await say(lock, 1, "timer5000")
+        await lock.advance(10_000)
+        assert 1 == _turns(lock)
 
     run(body)
