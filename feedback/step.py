@@ -9,10 +9,12 @@ from feedback import health, signals
 from feedback.times import event_time
 from schemas.feedback import Signal, SignalKind
 from schemas.messages import NormalizedMessage
+from schemas.sections import person_owes
 from schemas.step import Draft, Input, Step, look
 
 GONE = "feedback.gone"
 _ANSWERING = ("reply", "notice", "staff")  # a follow-up or a resend answers nothing
+_WAITING = "handover.waiting"  # says that a person will answer, and is no answer itself (case J11)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,9 @@ class _Listener:
         self._draft.reason("feedback.waiting", "we owe an answer")
 
     def _presence(self, body: Any) -> None:
-        if body.kind == "heartbeat" or body.status == "online":
-            self._set("beats", True)
-            return
         self._set("beats", True)
+        if body.kind == "heartbeat" or body.status == "online":
+            return
         since = self._draft.get("feedback", "waiting_since")
         if since is not None and not self._owed() and self._draft.now - since >= self._cfg.gone_ms:
             self._interrupted(self._cause.time)
@@ -130,7 +131,7 @@ class _Listener:
         if message.kind == "resend":
             return
         self._windows.activity(message.session_id, self._cause.time)
-        if message.kind not in _ANSWERING:
+        if message.kind not in _ANSWERING or message.template_id == _WAITING:
             return
         feedback = self._draft.get("feedback")
         self._set("last_outbound_at", self._cause.time)
@@ -172,9 +173,7 @@ class _Listener:
             self._signal("interruption", at, 1.0, None, "gone while waiting for an answer")
 
     def _owed(self) -> bool:
-        """A person owes the answer: nobody left, and no clock runs (case J19)."""
-        planning = self._draft.get("planning")
-        return bool(planning["reviews"]) or planning["handover"] is not None
+        return person_owes(self._draft.get("planning"))
 
     def _pause(self) -> None:
         feedback = self._draft.get("feedback")
