@@ -52,8 +52,16 @@ def explain(error: BaseException) -> tuple[str, int] | None:
 
 def _fields(error: BaseException) -> str:
     found = error.errors(include_url=False)  # type: ignore[attr-defined]  # pydantic stays unimported here
-    lines = ("/".join(map(str, item["loc"])) + ": " + item["msg"] for item in found)
-    return f"{error.title}: " + "; ".join(lines)  # type: ignore[attr-defined]  # the same
+    title: str = error.title  # type: ignore[attr-defined]  # the same
+    settings = title == "Settings"  # the user knows them as variables
+    lines = []
+    for item in found:
+        where = "/".join(map(str, item["loc"]))
+        said = item["msg"].removeprefix("Value error, ")
+        lines.append(
+            ": ".join(part for part in (f"INTERLOCK_{where.upper()}" if settings and where else where, said) if part)
+        )
+    return f"{title}: " + "; ".join(lines)
 
 
 def main() -> None:

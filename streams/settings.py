@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -89,10 +90,11 @@ class Settings(BaseSettings):
         for variable in sorted(os.environ):
             name = variable.removeprefix(PREFIX)
             if name != variable and name.lower() not in type(self).model_fields and name not in _ELSEWHERE:
-                raise ValueError(_unknown(variable, [PREFIX + one.upper() for one in type(self).model_fields]))
+                raise ValueError(_unknown(name, type(self).model_fields))
         return self
 
 
-def _unknown(variable: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(variable, known, 1)
-    return f"{variable} is no setting" + (f"; did you mean {near[0]}?" if near else "; they are in streams/settings.py")
+def _unknown(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    hint = f"did you mean {PREFIX}{near[0].upper()}?" if near else "they are in streams/settings.py"
+    return f"{PREFIX}{name} is no setting; {hint}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,16 +83,35 @@ def _say(kind: str, conversation: str, by: str, **more: str) -> None:
 
 def _lines(one: dict[str, Any]) -> list[str]:
     """A request, its ids whole so that they can be copied."""
-    from datetime import UTC, datetime
-
-    since = datetime.fromtimestamp(one["requested_at"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     what = " ".join([one["tool"] or "", *(f"{name}={value}" for name, value in one["args"].items())]).strip()
-    found = [f"{one['request_id']}  {one['kind']}  {one['conversation']}  since {since}", f"  why: {one['reason']}"]
+    until = f", until {_when(one['expires_at'])}" if one["expires_at"] else ""
+    found = [
+        f"{one['request_id']}  {one['kind']}  {one['conversation']}  since {_when(one['requested_at'])}{until}",
+        f"  why: {one['reason']}",
+    ]
     if what:
         found.append(f"  what: {what}")
+    found.extend(_context(one["context"]))
     if one["taken_by"]:
         found.append(f"  taken over by {one['taken_by']}")
     return found
+
+
+def _context(context: dict[str, Any]) -> list[str]:
+    """What the person needs to go on without asking the customer again (R-003-14)."""
+    found = [f"  customer: “{one['text']}”" for one in context.get("messages", [])]
+    for flow in context.get("flows", []):
+        slots = ", ".join(f"{name}={value}" for name, value in flow["slots"].items())
+        found.append(f"  was at: {flow['flow']}, {flow['node']}" + (f" ({slots})" if slots else ""))
+    found.extend(f"  called: {one['tool']}, {one['status']}" for one in context.get("calls", []))
+    found.extend(f"  also asked: “{one['text']}”" for one in context.get("waiting", []))
+    return found
+
+
+def _when(millis: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _find(client: httpx.Client, request_id: str) -> dict[str, Any] | None:
@@ -109,18 +130,26 @@ def _post(client: httpx.Client, decision: dict[str, Any]) -> None:
         message = f"{error.get('field', 'the decision')}: {error['message']}"
         raise CommandError(message)
     typer.echo(f"{decision['kind']}: {answer.json()['decision_id']}")
+    typer.echo(f"What comes of it: interlock replay {decision['conversation']}")
 
 
 def _who(by: str) -> str:
     return by or os.environ.get("USER") or "staff"
 
 
-def _client() -> httpx.Client:
+@contextmanager
+def _client() -> Iterator[httpx.Client]:
     import httpx
 
     from streams.settings import Settings
 
-    return httpx.Client(base_url=Settings().gateway_url, timeout=15)
+    url = Settings().gateway_url
+    try:
+        with httpx.Client(base_url=url, timeout=15) as client:
+            yield client
+    except httpx.TransportError as error:
+        message = f"no gateway answers at {url} ({error}): start `interlock gateway`, or set INTERLOCK_GATEWAY_URL"
+        raise CommandError(message) from error
 
 
 def register(app: typer.Typer) -> None:

@@ -14,6 +14,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -65,7 +66,14 @@ class Gateway:
             Route("/v1/requests", self._requests), Route("/v1/stream", self.streams.handle),
             Route("/healthz", self._health), Route("/metrics", self._exposition),
         ]  # fmt: skip
-        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={RefusedError: _refused})
+        paths = ", ".join(f"{'POST' if 'POST' in (one.methods or ()) else 'GET'} {one.path}" for one in routes)
+
+        async def unknown(_request: Request, error: Exception) -> Response:
+            status = error.status_code if isinstance(error, HTTPException) else 404
+            return reading.answer(RefusedError(status, "no_such_path", f"there are {paths}"))
+
+        handlers = {RefusedError: _refused, 404: unknown, 405: unknown}
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
 
     def _counted(self, kind: str, handler: Handler) -> Handler:
         async def handle(request: Request) -> Response:
@@ -111,6 +119,7 @@ class Gateway:
     async def _decisions(self, request: Request) -> Response:
         made = {"decision_id": fresh_id("decision"), "decided_at": self._clock.now_ms()}
         conversation, decision = reading.read_addressed(HumanDecision, await reading.read_json(request), **made)
+        reading.check_decision(decision)
         await self._publish("decision", Fact("human.decisions", conversation, decision.decision_id, decision))
         return JSONResponse({"decision_id": decision.decision_id}, 202)
 

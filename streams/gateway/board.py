@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, TypeVar
 
 from schemas.errors import BadRecordError
 from schemas.people import HumanDecision, HumanRequest
@@ -12,17 +12,25 @@ from streams.runtime.wire import read
 
 MAX_OPEN = 10_000
 TOPICS = ("human.requests", "human.decisions")
+REFUSED = "refused"  # in place of a hash: whatever the call was
+K = TypeVar("K")
+V = TypeVar("V")
 
 log = logging.getLogger(__name__)
 
 
 class Board:
-    """Requests by id. A review leaves with its approval, refusal or expiry; a hand-over with its release."""
+    """Requests by id. A hand-over leaves with its release; a review when it expires, is refused or approved.
+
+    A takeover ends the conversation's reviews. An approval that carries another call's hash ends none (R-003-18).
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._open: dict[str, dict[str, Any]] = {}
-        self._decided: dict[str, None] = {}  # a decision may be read before its request: two topics, two orders
+        # a decision may be read before its request: two topics, two orders
+        self._decided: dict[tuple[str, str], None] = {}  # request and approved hash; REFUSED: any
+        self._taken: dict[str, int] = {}  # conversation, and when it was taken over
 
     def apply(self, record: Record) -> None:
         """Take in one record of either topic; one that can't be read is left to the dead letters."""
@@ -44,7 +52,10 @@ class Board:
         return sorted(waiting, key=lambda one: (one["requested_at"], one["request_id"]))
 
     def _asked(self, conversation: str, request: HumanRequest) -> None:
-        if request.request_id in self._decided or request.request_id in self._open:
+        hashes = (REFUSED, request.call_hash or "")
+        if request.request_id in self._open or any((request.request_id, one) in self._decided for one in hashes):
+            return
+        if request.kind == "review" and request.requested_at <= self._taken.get(conversation, -1):
             return
         self._open[request.request_id] = {
             "conversation": conversation, "taken_by": None, **request.model_dump(mode="json"),
@@ -56,13 +67,26 @@ class Board:
 
     def _answered(self, conversation: str, decision: HumanDecision) -> None:
         if decision.kind in {"approve", "refuse"} and decision.request_id is not None:
-            self._decided[decision.request_id] = None
-            self._open.pop(decision.request_id, None)
-            while len(self._decided) > MAX_OPEN:
-                del self._decided[next(iter(self._decided))]
+            self._judged(decision.request_id, REFUSED if decision.kind == "refuse" else decision.call_hash or "")
+        elif decision.kind == "takeover":
+            _put(self._taken, conversation, decision.decided_at)
         for request_id, one in list(self._open.items()):
-            if one["conversation"] == conversation and one["kind"] == "handover":
-                if decision.kind == "takeover":
-                    one["taken_by"] = decision.by
-                elif decision.kind == "release":
-                    del self._open[request_id]
+            if one["conversation"] != conversation:
+                continue
+            if decision.kind == "takeover" and one["kind"] == "handover":
+                one["taken_by"] = decision.by
+            elif (decision.kind, one["kind"]) in {("takeover", "review"), ("release", "handover")}:
+                del self._open[request_id]
+
+    def _judged(self, request_id: str, call_hash: str) -> None:
+        _put(self._decided, (request_id, call_hash), None)
+        one = self._open.get(request_id)
+        if one is not None and call_hash in (REFUSED, one["call_hash"]):
+            del self._open[request_id]
+
+
+def _put(known: dict[K, V], key: K, value: V) -> None:
+    """The newest MAX_OPEN are enough: what is older has expired."""
+    known[key] = value
+    while len(known) > MAX_OPEN:
+        del known[next(iter(known))]

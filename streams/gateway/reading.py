@@ -12,6 +12,7 @@ from schemas import codec
 from schemas.base import KeyPart, Model, conversation_id
 from schemas.errors import BadRecordError
 from schemas.events import RawEvent
+from schemas.people import HumanDecision
 
 MAX_BODY = 4 * 1024 * 1024
 MAX_BATCH = 500
@@ -73,6 +74,17 @@ def read_addressed(model: type[M], data: Any, **defaults: Any) -> tuple[str, M]:
     fields = dict(data)
     conversation = fields.pop("conversation", None)
     return read_conversation(conversation), read_model(model, {**defaults, **fields})
+
+
+_NEEDED = {"approve": ("request_id", "call_hash"), "refuse": ("request_id",), "reply": ("text",)}
+
+
+def check_decision(decision: HumanDecision) -> None:
+    """What its kind needs is there: without it nothing could come of the decision. Raises RefusedError."""
+    for name in _NEEDED.get(decision.kind, ()):
+        if not getattr(decision, name):
+            message = f"missing: `{decision.kind}` needs it"
+            raise RefusedError(422, "missing_field", message, name)
 
 
 def read_conversation(value: Any) -> str:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from schemas.errors import InterlockError
 from streams.cli import build, explain
@@ -82,4 +83,14 @@ def test_wrong_setting_names_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert found is not None
     assert 2 == found[1]
-    assert found[0].startswith("Settings: partitions: ")
+    assert found[0].startswith("Settings: INTERLOCK_PARTITIONS: ")
+
+
+def test_a_gateway_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`reviews` says where it looked for the gateway and how to start one, not that a connection was refused."""
+    monkeypatch.setenv("INTERLOCK_GATEWAY_URL", "http://127.0.0.1:1")
+    result = CliRunner().invoke(build(), ["reviews", "list"])
+
+    assert isinstance(result.exception, CommandError)
+    assert "no gateway answers at http://127.0.0.1:1" in str(result.exception)
+    assert "start `interlock gateway`" in str(result.exception)

@@ -274,3 +274,26 @@ async def test_health_and_routes() -> None:
         method = await w.client.get("/v1/events")
 
         assert ({"status": "ok"}, 404, 405) == (health.json(), none.status_code, method.status_code)
+
+
+@pytest.mark.parametrize(("kind", "given", "field"), [
+    ("approve", {"call_hash": "h"}, "request_id"), ("approve", {"request_id": "q-1"}, "call_hash"),
+    ("refuse", {}, "request_id"), ("reply", {"request_id": "q-1"}, "text"),
+])  # fmt: skip
+async def test_a_decision_that_could_do_nothing_is_refused(kind: str, given: dict[str, str], field: str) -> None:
+    """A word about no request, about no call, or without words is told at once instead of being lost (promise 10)."""
+    async with web() as w:
+        answer = await w.post("/v1/decisions", {"conversation": CONVERSATION, "kind": kind, "by": "staff-1", **given})
+
+        assert (422, field) == (answer.status_code, answer.json()["error"]["field"])
+        assert [] == w.broker.log.records("human.decisions")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("GET", "/v1/events", 405)])
+async def test_a_wrong_path_names_the_right_ones(method: str, path: str, status: int) -> None:
+    """Who tries a wrong path or method reads which ones there are."""
+    async with web() as w:
+        answer = await w.client.request(method, path)
+
+        assert (status, "no_such_path") == (answer.status_code, answer.json()["error"]["code"])
+        assert "POST /v1/events" in answer.json()["error"]["message"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from schemas.base import Model
 from schemas.people import HumanDecision, HumanRequest
 from streams.gateway.board import Board
@@ -35,9 +37,10 @@ def request(name: str = "q-1", **changes: Any) -> Record:
     return record("human.requests", name, HumanRequest(**values))
 
 
-def decision(kind: Any, name: str | None = "q-1", by: str = "staff-1") -> Record:
+def decision(kind: Any, name: str | None = "q-1", by: str = "staff-1", call_hash: str | None = "h") -> Record:
     """A decision on human.decisions."""
-    value = HumanDecision(decision_id=f"d-{kind}", kind=kind, by=by, decided_at=NOW, request_id=name)
+    value = HumanDecision(decision_id=f"d-{kind}", kind=kind, by=by, decided_at=NOW, request_id=name,
+                          call_hash=call_hash)  # fmt: skip
     return record("human.decisions", value.decision_id, value)
 
 
@@ -62,6 +65,23 @@ def test_a_review_is_open_until_it_is_decided() -> None:
 def test_a_decision_read_before_its_request_counts() -> None:
     """Two topics have no common order: what was decided is never shown as open."""
     assert [] == shown(decision("approve"), request())
+
+
+@pytest.mark.parametrize("call_hash", [None, "another call's"])
+def test_an_approval_of_another_call_leaves_the_review_open(call_hash: str | None) -> None:
+    """An approval is bound to one call: with another hash nothing was decided, and people still see it (R-003-18)."""
+    wrong = decision("approve", call_hash=call_hash)
+    assert ["q-1"] == shown(request(), wrong)
+    assert ["q-1"] == shown(wrong, request())
+    assert [] == shown(request(), decision("refuse", call_hash=call_hash))
+
+
+def test_a_takeover_ends_the_reviews_of_its_conversation() -> None:
+    """Who has the conversation decides in it: what was asked before it is not asked any more, in either order (X9)."""
+    taken = decision("takeover", None)
+    assert [] == shown(request(), taken)
+    assert [] == shown(taken, request())
+    assert ["q-1"] == shown(taken, request(requested_at=NOW + 1))
 
 
 def test_an_expired_review_is_not_shown() -> None:
