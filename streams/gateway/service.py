@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from memory.sealing import open_key_store
 from streams.clock import SystemClock
@@ -19,7 +19,8 @@ from streams.gateway.board import TOPICS
 from streams.gateway.outbox import Outbox
 from streams.intake import TOPIC as EVENTS
 from streams.java import BrokerError
-from streams.runtime.client import common, consumer_config, headers_of
+from streams.reader import to_record
+from streams.runtime.client import common, consumer_config
 from streams.runtime.ports import Record
 from streams.runtime.sender import KafkaSender
 from streams.serving import serve
@@ -78,15 +79,10 @@ class TopicReader:
                 if error is not None:
                     log.warning("reading human requests: %s", error.str())
                     continue
-                record = _record(message)
+                record = to_record(message)
                 with contextlib.suppress(RuntimeError):  # the loop has ended: nobody looks at the board any more
                     self._loop.call_soon_threadsafe(self._take, record)
         self._consumer.close()
-
-
-def _record(message: Message) -> Record:
-    return Record(message.topic() or "", message.partition() or 0, message.offset() or 0, message.timestamp()[1],
-                  message.key(), message.value(), headers_of(message))  # fmt: skip
 
 
 def _partitions(client: Consumer, topic: str) -> int:

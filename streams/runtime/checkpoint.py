@@ -40,14 +40,19 @@ def restless(encoded: bytes) -> bool:
     return b'"timers":{}' not in encoded or b'"pending":{}' not in encoded
 
 
+def row_of(state: Mapping[str, Any], encoded: bytes) -> SavedState:
+    """The row of a state and its bytes."""
+    dues = [timer["due"] for timer in state["timers"].values()]
+    dues += [pending["deadline"] for pending in state["pending"].values()]
+    return SavedState(state["conversation"], state["kind"], state["version"], encoded, min(dues, default=None))
+
+
 def saved(bus: StateBus, conversation: str) -> SavedState | None:
     """The conversation as a row, or None when it is not in memory."""
     state = bus.read(conversation)
     if state is None:
         return None
-    dues = [timer["due"] for timer in state["timers"].values()]
-    dues += [pending["deadline"] for pending in state["pending"].values()]
-    return SavedState(conversation, state["kind"], state["version"], bus.encoded(conversation), min(dues, default=None))
+    return row_of(state, bus.encoded(conversation))
 
 
 class Checkpoint:

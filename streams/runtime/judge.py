@@ -42,7 +42,6 @@ class Ports:
     metrics: MetricsPort = field(default_factory=RecordedMetrics)
     open_seal: Callable[[Input], Any] = lambda _: None
     answer: Callable[[str, Any], Any] = lambda _, __: None
-    on_pause: Callable[[str, bool], None] = lambda _, __: None
 
 
 _DROPPED: Mapping[str, MetricName] = {

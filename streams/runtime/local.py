@@ -15,7 +15,7 @@ import orjson
 from memory.bus import apply, empty
 from memory.sealing import KeyStore
 from schemas.base import Model
-from schemas.partition import partition_of
+from schemas.partition import place
 from schemas.topics import INPUT_TOPICS
 from streams.metrics import MetricsPort, RecordedMetrics
 from streams.runtime import wire
@@ -138,9 +138,7 @@ class LocalInterlock:
 
     def partition_of(self, conversation: str) -> int:
         """The conversation's partition; `~3` is partition 3."""
-        if conversation.startswith("~"):
-            return int(conversation[1:])
-        return partition_of(conversation.encode(), self._settings.partitions)
+        return place(conversation, self._settings.partitions)
 
     async def publish(self, topic: str, conversation: str, model: Model, record_id: str) -> Record:
         """Append a fact or a channel's event, as a producer does."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from memory.bus import StateBus, empty
-from schemas.partition import partition_of, system_conversation
+from schemas.partition import place, system_conversation
 from schemas.topics import INPUT_TOPICS
 from streams.metrics import decision_metrics
 from streams.runtime import wire
@@ -98,7 +98,6 @@ class PartitionRuntime:
             self._effects.recovered(state)
         for topic in (self._bus.read(self._home) or empty(self._home))["runtime"]["paused"]:
             self._held[topic] = []
-            self._ports.on_pause(topic, True)
         loops: list[Coroutine[Any, Any, None]] = [self._run(), self._timers.run()]
         if self._snapshots is not None:
             loops.append(self._snapshot_loop(self._snapshots))
@@ -196,9 +195,7 @@ class PartitionRuntime:
             self._fail(error)
 
     def _partition_for(self, conversation: str) -> int:
-        if conversation.startswith("~"):
-            return int(conversation[1:])
-        return partition_of(conversation.encode(), self._settings.partitions)
+        return place(conversation, self._settings.partitions)
 
     # -- decide -----------------------------------------------------------------------------------------
 
@@ -260,7 +257,6 @@ class PartitionRuntime:
         # record behind a later one of its conversation counts as handled
         self._held[record.topic] = self._lanes.withdraw(record.topic)
         self._pausing.add(record.topic)
-        self._ports.on_pause(record.topic, True)
         self._lanes.add(
             self._home, PauseRequest(record.topic, record.partition, record.offset, record.time, None, None)
         )
@@ -308,7 +304,6 @@ class PartitionRuntime:
         self._pausing -= paused.keys()
         for topic in [topic for topic in self._held if topic not in paused and topic not in self._pausing]:
             self._judge.again(topic)
-            self._ports.on_pause(topic, False)
             for conversation, record in self._held.pop(topic):
                 self._lanes.add(conversation, record)
             self._wake.set()

@@ -26,6 +26,7 @@ log = logging.getLogger("interlock.recovery")
 
 CHUNK = 5_000
 SILENCE_S = 30.0  # no record and no end for so long: the broker is away
+ASK_S = 5.0  # one question: a recovery that was cancelled ends after this, and a stop waits for its thread
 
 
 class GapError(Exception):
@@ -79,7 +80,7 @@ class LogReader:
         until = time.monotonic() + SILENCE_S
         while True:
             try:
-                low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SILENCE_S)
+                low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ASK_S)
             except KafkaException as error:
                 if self._cancelled() or time.monotonic() > until:
                     message = f"{topic} {partition}: {words(error.args[0])}"

@@ -10,7 +10,7 @@ import orjson
 
 from memory.snapshots import SnapshotError, SnapshotStore
 from schemas.state import Mark
-from streams.runtime.checkpoint import SavedState
+from streams.runtime.checkpoint import SavedState, row_of
 
 ROWS = 2_000  # rows imported at once
 
@@ -66,16 +66,9 @@ class LocalSnapshots:
 
 def _chunks(states: Mapping[str, bytes]) -> Iterator[list[SavedState]]:
     rows: list[SavedState] = []
-    for conversation, encoded in states.items():
-        rows.append(_row(conversation, encoded))
+    for encoded in states.values():
+        rows.append(row_of(orjson.loads(encoded), encoded))
         if len(rows) == ROWS:
             yield rows
             rows = []
     yield rows
-
-
-def _row(conversation: str, encoded: bytes) -> SavedState:
-    state = orjson.loads(encoded)
-    dues = [timer["due"] for timer in state["timers"].values()]
-    dues += [pending["deadline"] for pending in state["pending"].values()]
-    return SavedState(conversation, state["kind"], state["version"], encoded, min(dues, default=None))
