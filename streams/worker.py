@@ -159,7 +159,7 @@ class Worker:
         log.info("the worker has stopped")
 
     async def _leave_partitions(self) -> None:
-        handled = await self.owner.revoke()
+        handled = await self.owner.end()
         if handled:
             await self.app.reader.farewell(handled)
 

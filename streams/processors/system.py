@@ -13,6 +13,7 @@ def row() -> Row:
         inputs=("system.events",),
         step=resume,
         failure_domain="one topic partition, flooded with unreadable records",
-        degrade="it pauses with every record kept in Kafka; the other topics and partitions go on",
+        degrade="it pauses with every record kept in Kafka, and the partition's deadlines wait; the other topics "
+        "and partitions go on",
         alarm='InterlockPartitionPaused: interlock_partition_stops_total{reason="dlq_limit"} rises',
     )

@@ -68,11 +68,14 @@ class Owner:
         self._closing: set[asyncio.Task[None]] = set()
         self._recovering: dict[int, asyncio.Future[Recovered]] = {}
         self._losses: deque[float] = deque()
+        self._ended = False
 
     # -- assignment -------------------------------------------------------------------------------------
 
     async def assigned(self) -> None:
         """Open every partition of the new assignment. Ends early when the assignment is revoked meanwhile."""
+        if self._ended:
+            return
         epoch = self.epoch
         try:
             numbers = self._complete(self.group.assignment())
@@ -86,6 +89,14 @@ class Owner:
         finally:
             self._opening.cancel()
         self._metrics.gauge("interlock_partitions_owned", len(self._parts))
+
+    async def end(self) -> Mapping[TopicPartition, int]:
+        """Close all partitions for good, see `revoke`.
+
+        The group may still hand out an assignment while the worker stops; opening it would fence its next owner.
+        """
+        self._ended = True
+        return await self.revoke()
 
     async def revoke(self) -> Mapping[TopicPartition, int]:
         """Close all partitions: none of them does anything after this returns. What they handled, for the group."""
