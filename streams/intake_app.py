@@ -9,21 +9,22 @@ import logging
 import signal
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from memory.sealing import KeyStore, open_key_store, seal
+from memory.sealing import KeyStore, open_key_store
 from schemas import cloudevents
 from schemas.errors import BadRecordError
-from schemas.system import DeadLetter
+from schemas.partition import system_conversation
 from schemas.topics import RAW_TOPIC, TOPICS
 from streams.clock import SystemClock
 from streams.intake import channel_event_record, intake, read_raw
 from streams.metrics import Metrics, MetricsPort
+from streams.reader import to_record
 from streams.runtime.client import consumer_config, headers_of, producer_config, serve, words
 from streams.runtime.crashpoints import crash
+from streams.runtime.deadletters import letter_of
 from streams.runtime.ports import Clock, Fact, Outgoing
 from streams.runtime.wire import fact_record
 from streams.settings import Settings
@@ -58,17 +59,10 @@ def event_of(record: Message, keys: KeyStore, partitions: int, clock: Clock) -> 
 
 def dead_letter_of(record: Message, error: BadRecordError, keys: KeyStore, clock: Clock) -> Outgoing:
     """The dead letter of a raw record: its exact bytes, sealed under the topic's key (promise 10)."""
-    value, key, partition, offset = record.value(), record.key(), record.partition() or 0, record.offset() or 0
-    letter = DeadLetter(
-        topic=RAW_TOPIC, partition=partition, offset=offset, time=record.timestamp()[1],
-        reason=error.reason, code=error.code, field=error.field or None,
-        key=None if key is None else b64encode(key).decode(),
-        seal=None if value is None else seal(keys, f"topic:{RAW_TOPIC}", value),
-        headers=tuple((name, None if raw is None else b64encode(raw).decode()) for name, raw in headers_of(record)),
-        size=0 if value is None else len(value),
-    )  # fmt: skip
-    fact = Fact(DEAD_TOPIC, f"~{partition}", f"{RAW_TOPIC}-{partition}-{offset}", letter)
-    return fact_record(fact, partition, clock.now_ms())
+    read = to_record(record)
+    letter_id = f"{RAW_TOPIC}-{read.partition}-{read.offset}"
+    fact = Fact(DEAD_TOPIC, system_conversation(read.partition), letter_id, letter_of(keys, read, error))
+    return fact_record(fact, read.partition, clock.now_ms())
 
 
 class IntakeApp:

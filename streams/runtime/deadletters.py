@@ -56,23 +56,25 @@ class DeadLetterLimit:
         return topic != CONTROL_TOPIC and self._row[topic] > self._limit
 
 
-def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordError) -> Decided:
-    """A decision like any other: its diff emits the record to `<topic>.dlq`."""
-    conversation = state["conversation"]
-    draft = Draft(state, wire.bare(record, conversation))
-    where = f"{record.topic}:{record.partition}:{record.offset}"
-    owner, value = f"topic:{record.topic}", record.value
-    letter = DeadLetter(
+def letter_of(keys: KeyStore, record: Record, error: BadRecordError, session_id: str | None = None) -> DeadLetter:
+    """The record's exact bytes, sealed under its topic's key, and why it could not be processed."""
+    value = record.value
+    return DeadLetter(
         topic=record.topic, partition=record.partition, offset=record.offset, time=record.time,
         reason=error.reason, code=error.code, field=error.field or None,
         key=None if record.key is None else _text(record.key),
-        seal=None if value is None else seal(keys, owner, value, context=where.encode()),
-        headers=tuple((name, None if value is None else _text(value)) for name, value in record.headers),
-        size=0 if record.value is None else len(record.value),
-        session_id=(state["session"] or {}).get("id"),
+        seal=None if value is None else seal(keys, f"topic:{record.topic}", value, context=_place(record).encode()),
+        headers=tuple((name, None if part is None else _text(part)) for name, part in record.headers),
+        size=0 if value is None else len(value), session_id=session_id,
     )  # fmt: skip
+
+
+def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordError) -> Decided:
+    """A decision like any other: its diff emits the record to `<topic>.dlq`."""
+    draft = Draft(state, wire.bare(record, state["conversation"]))
+    letter = letter_of(keys, record, error, (state["session"] or {}).get("id"))
     draft.emit(f"{record.topic}.dlq", letter)
-    draft.reason("runtime.dead_letter", str(error), where)
+    draft.reason("runtime.dead_letter", str(error), _place(record))
     return finish(unopened(draft))
 
 
@@ -103,6 +105,10 @@ def resume(draft: Draft, cause: Input) -> None:
     ):
         draft.delete("runtime", "paused", event.subject)
         draft.reason("runtime.partition_resumed", f"{event.subject} goes on, said {event.by}", cause.id)
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}:{record.partition}:{record.offset}"
 
 
 def _text(value: bytes) -> str:
