@@ -58,10 +58,12 @@ def as_object(step: Step) -> dict[str, Any]:
 def text_lines(name: str, chain: Sequence[Step], *, internals: bool = False) -> list[str]:
     """One line a step: time, place, words; with internals the reasons and changes of each decision below it."""
     from streams.replay.chain import coordinates
+    from streams.replay.find import session_time
     from streams.replay.words import describe, inside, when
 
     width = max(len(coordinates(step)) for step in chain)
-    sessions = list(dict.fromkeys(found for step in chain if (found := step.get("session_id"))))
+    named = (step.get("session_id") for step in chain)
+    sessions = [found for found in dict.fromkeys(named) if isinstance(found, str) and session_time(found) is not None]
     whose = f"conversation {chain[0].key}, session {', '.join(sessions) or 'none'}"
     lines = [f"{name}: {len(chain)} steps, {whose}, times in UTC"]
     for step in chain:
