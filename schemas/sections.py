@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
 from schemas.base import Id, Json, KeyPart, Model, Name, Share, Text
 from schemas.delivery import Choice, DeliveryState, EvidenceRef, Receipt
+
+# Of a text that the state keeps: windows need no more, the topic has the whole text, and a customer
+# who writes 20,000 characters fifty times must not make a state that no topic takes.
+KEPT_CHARS = 1_000
 
 
 class SessionState(Model):
@@ -95,6 +100,15 @@ class FlowState(Model):
     turns: int = Field(default=0, description="decide-act steps (R-000-21)")
     concluded: Literal["no", "asking", "done"] = "no"
     code: str = Field(default="", description="what the last event said more closely; picks the wording")
+
+
+def person_owes(planning: Mapping[str, Any]) -> bool:
+    """A person has the conversation or decides on a call: the next word is theirs, and no clock of ours runs (J19).
+
+    Reviews that were decided stay in the state, so that a second answer is known as one; they owe nothing.
+    """
+    return (planning["owner"] == "human" or planning["handover"] is not None
+            or any(review["status"] == "open" for review in planning["reviews"].values()))  # fmt: skip
 
 
 class PlanningState(Model):
