@@ -21,7 +21,7 @@ from streams.scenario.tail import TopicTail
 from streams.settings import Settings
 from tests.chaos.stand import now_ms
 
-HEAR_MS = 120_000  # an answer may have to wait for another worker, and for the deadline of a lost one's call
+HEAR_MS = 75_000  # an answer may have to wait for another worker, and for the deadline of a lost one's call
 PATIENCE_S = 60.0
 TRY_AGAIN_S = 0.3
 WAVE = 20

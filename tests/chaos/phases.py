@@ -195,6 +195,21 @@ async def die_at(
     run.settle(report, load)
 
 
+async def die_after_snapshot(run: Run, report: Report) -> None:
+    """The victim dies with decisions in its snapshot whose emits are still in its memory; the successor starts from it.
+
+    Only a successor that finds the dead one's own snapshot shows whether that says which emits are missing.
+    """
+    values = {"INTERLOCK_SNAPSHOT_DIR": str(run.stand.folder / "snapshots-unsent")}
+    victim = await armed(run, report, "snapshot.unsent", fresh=True, INTERLOCK_EMIT_LINGER_MS="4000", **values)
+    load = await run.load(report.name)
+    died = await run.died(victim, load)
+    report.note = f"{load.running} running"
+    run.standing = run.stand.worker("successor", **values)
+    await run.goes_on(report, load, sorted(victim.owned), died)
+    run.settle(report, load)
+
+
 async def die_joining(run: Run, report: Report, points: Sequence[str]) -> None:
     """Workers that join while a wave runs die one after the other while they take partitions over."""
     survivor = await run.survivor()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.chaos import evidence, special
 from tests.chaos.kills import random_kills
-from tests.chaos.phases import Phase, Run, die_at, die_joining, with_world
+from tests.chaos.phases import Phase, Run, die_after_snapshot, die_at, die_joining, with_world
 from tests.chaos.report import Report, measures
 from tests.chaos.stand import Stand, StandError, now_ms, stand
 
@@ -35,9 +35,7 @@ def phases() -> dict[str, Phase]:
         made[point] = partial(die_at, point=point, hits=hits, fresh=number % 3 == 0)
     # a session's window ends at the latest 21 s after its first message: customers who think are there then
     made["timer.before"] = partial(die_at, point="timer.before", hits=2, fresh=False, pause_ms=24_000)
-    made["snapshot.unsent"] = partial(
-        die_at, point="snapshot.unsent", hits=1, fresh=True, INTERLOCK_EMIT_LINGER_MS="4000"
-    )
+    made["snapshot.unsent"] = die_after_snapshot
     for group in (("fence.before", "fence.after", "recover.diffs"), ("recover.done", "seek.before", "seek.after")):
         made[group[0]] = partial(die_joining, points=group)
     return {**made, **special.PHASES}
