@@ -12,13 +12,13 @@ from agents.sessions import event_time, hold_session, open_session
 from agents.understanding.lexicon import lexicon
 from agents.understanding.normalize import first_fault, masked, normalized, unreadable
 from agents.understanding.port import Context, Understanding
+from agents.understanding.tone import language
 from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal
 from schemas.messages import MessageRef, NormalizedMessage
-from schemas.sections import HeardMessage, IntentStep
+from schemas.sections import KEPT_CHARS, HeardMessage, IntentStep
 from schemas.step import Draft, Input, Step
 
 REMEMBERED = 20  # messages, and links of the intent chain (R-002-12)
-KEPT_CHARS = 1_000  # of a message in the state: windows need no more, and the topic has the whole text
 PREVIEW = 80
 
 Sealer = Callable[[str, bytes, bytes], Seal]
@@ -65,7 +65,7 @@ def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionCo
         if isinstance(found, NormalizedMessage):
             return found
         draft.reason("perception.unreadable", found, ref.message_id)
-        return unreadable(raw, ref)
+        return unreadable(raw, ref, language(raw, context_of(draft)))
 
     return step
 
@@ -83,13 +83,13 @@ def _tried(read: Callable[[], NormalizedMessage]) -> NormalizedMessage | str:
 def context_of(draft: Draft) -> Context:
     """What the active flow stands at. It may be older than the question that the customer answers (case B25)."""
     flows = draft.get("planning", "flows", default=())
-    language = draft.get("perception", "language")
+    spoken = draft.get("perception", "language")
     if not flows:
-        return Context(language=language)
+        return Context(language=spoken)
     flow, node = flows[-1]["flow"], flows[-1]["node"]
     asked = flows[-1].get("waiting_for") == "customer"
     expects = next((kind for kind, names in lexicon().expects if names.search(node)), None) if asked else None
-    return Context(flow, node, expects, language)
+    return Context(flow, node, expects, spoken)
 
 
 def _raw_text(body: MessageBody | EditBody, clear: Any) -> str:
@@ -125,9 +125,9 @@ def _recall(draft: Draft, cause: Input, message_id: str) -> None:
     if draft.get("session") is None:
         open_session(draft, cause, at)
     if known is None:
-        language = draft.get("perception", "language") or "zh"
+        spoken = draft.get("perception", "language") or "zh"
         heard = HeardMessage(message_id=message_id, event_id=cause.value.event_id, at=at, text="", intent="recalled",
-                             language=language, recalled=True)  # fmt: skip
+                             language=spoken, recalled=True)  # fmt: skip
         _store(draft, heard)
     else:
         draft.set(True, "perception", "messages", message_id, "recalled")

@@ -114,7 +114,10 @@ def drop_review(desk: Desk, state: FlowDict, status: str = "cancelled") -> None:
 
 
 def in_flight(desk: Desk, state: FlowDict) -> bool:
-    """A call that changes something was handed over: it can't be taken back."""
+    """A call that changes something was handed over, or its outcome is not known: it can't be taken back."""
     if state["call_id"] is None:
         return False
+    # While the estimate after a lost answer is computed, the refund may be done: to say that nothing was is no truth.
+    if desk.node_of(state).fallback_of is not None and state["code"] == "uncertain":
+        return True
     return desk.pack.tools[desk.node_of(state).tool or ""].risk != "query"

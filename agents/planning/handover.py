@@ -9,6 +9,7 @@ from agents.planning import calls, plans
 from agents.planning.desk import Desk, FlowDict
 from schemas.delivery import EvidenceRef
 from schemas.people import HumanRequest
+from schemas.sections import KEPT_CHARS
 
 KEPT_MAX = 50
 
@@ -62,7 +63,7 @@ def keep(desk: Desk, text: str, message_id: str) -> None:
     """A message for the person."""
     handover = desk.handover or {"request_id": None, "rule": "takeover", "at": desk.draft.now, "taken_by": None,
                                  "noticed": True, "kept": []}  # fmt: skip
-    kept = [*handover["kept"], {"message_id": message_id, "text": text, "at": desk.draft.now}]
+    kept = [*handover["kept"], {"message_id": message_id, "text": text[:KEPT_CHARS], "at": desk.draft.now}]
     desk.handover = {**handover, "kept": kept[-KEPT_MAX:]}
 
 

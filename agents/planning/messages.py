@@ -37,15 +37,17 @@ def on_message(desk: Desk, message: NormalizedMessage) -> None:
 
 def _session(desk: Desk, message: NormalizedMessage) -> None:
     if desk.asked_session != message.ref.session_id:
+        if desk.handover is not None:  # half an hour later they may think that nobody heard them
+            desk.handover = {**desk.handover, "noticed": False}
         desk.asked, desk.clarified, desk.asked_session = {}, 0, message.ref.session_id
 
 
 def _for_person(desk: Desk, message: NormalizedMessage) -> None:
-    """The agent stays silent; while nobody has come yet, the customer is told once that it was received."""
+    """The agent stays silent; once a session, unless a person has come in it, the customer is told that it waits."""
     handover.keep(desk, message.text, message.ref.message_id)
     desk.draft.reason("planning.kept_for_person", "the conversation is a person's", message.ref.message_id)
     waiting = desk.handover or {}
-    if waiting.get("taken_by") is None and not waiting.get("noticed"):
+    if not waiting.get("noticed"):
         desk.handover = {**waiting, "noticed": True}
         desk.say("handover.waiting")
 
@@ -56,14 +58,9 @@ def _while_tool_runs(desk: Desk, message: NormalizedMessage) -> None:
         desk.draft.reason("planning.confirmed_before", "it runs already (J15)", message.ref.message_id)
         desk.say("common.in_progress")
         return
-    if len(desk.queue) >= desk.config.queue_max:
-        desk.draft.reason("planning.queue_full", f"{len(desk.queue)} messages wait", message.ref.message_id)
-        moves.hand(desk, "queue_full", message.ref.message_id)
-        handover.keep(desk, message.text, message.ref.message_id)
+    if not _room(desk, message, 1):
         return
-    waiting = {"kind": "message", "message_id": message.ref.message_id, "text": message.text, "intent": message.intent,
-               "message": message.model_dump(mode="json")}  # fmt: skip
-    desk.queue.append(waiting)
+    desk.queue.append(wishes.waiting(message))
     desk.draft.reason("planning.queued", "a tool runs; it goes on after the result", message.ref.message_id)
 
 
@@ -81,18 +78,55 @@ def handle(desk: Desk, message: NormalizedMessage) -> None:
         desk.draft.reason("planning.upset", "upset in two messages running with an open task", number)
         moves.hand(desk, "emotion", number)
     elif message.intent == "stop":
-        stop(desk)
+        stop(desk, message)
+    elif len(message.secondary_intents) >= desk.config.wishes_max:
+        desk.draft.reason("planning.too_many_wishes", f"{1 + len(message.secondary_intents)} in one message", number)
+        moves.hand(desk, "too_many_wishes", number)
     elif _asked_too_often(desk, message):
         desk.draft.reason("planning.same_question", "asked for the third time", number)
         moves.hand(desk, "same_question", number)
-    elif (meant := wishes.chosen(offer, message)) is not None:  # what was offered last is what the number means
-        _begin(desk, message, [{**wishes.wish(message, meant["intent"], meant["slots"]), **_origin(meant, message)}])
-    elif top is not None and (choice := wishes.chosen(top["choices"], message)) is not None:
-        answers.choose(desk, top, choice, message)
+    elif _numbered(desk, message, offer):
+        return
     elif message.intent in {"confirm", "deny"} and any(one["guess"] for one in offer):
         _guessed(desk, message, offer)
     else:
         _by_intent(desk, message)
+
+
+def _numbered(desk: Desk, message: NormalizedMessage, offer: list[dict[str, Any]]) -> bool:
+    """Whether the message was a number that means something; what was offered last is what it means."""
+    top = desk.top
+    if (meant := wishes.chosen(offer, message)) is not None:
+        _begin(desk, message, [{**wishes.wish(message, meant["intent"], meant["slots"]), **_origin(meant, message)}])
+    elif top is not None and (choice := wishes.chosen(top["choices"], message)) is not None:
+        answers.choose(desk, top, choice, message)
+    elif top is not None and (reply := _to_reminder(desk, message)) is not None:
+        _after_reminder(desk, message, reply)
+    else:
+        return False
+    return True
+
+
+def _to_reminder(desk: Desk, message: NormalizedMessage) -> str | None:
+    """What the number means to delivery's follow-up (R-002-32), when nothing was said after it.
+
+    It offers numbers of its own only under a question that has none, so one number never means two things.
+    """
+    sent = desk.draft.get("actions", "messages", default={}).values()
+    last = max(sent, key=lambda one: one["queued_at"], default=None)
+    means = last["params"].get("means", ()) if last is not None and last["kind"] == "follow_up" else ()
+    number = wishes.choice_number(message)
+    return means[number - 1] if number is not None and number <= len(means) else None
+
+
+def _after_reminder(desk: Desk, message: NormalizedMessage, reply: str) -> None:
+    desk.draft.reason("planning.reminded", reply, message.ref.message_id)
+    if reply == "human":
+        moves.hand(desk, "wish", message.ref.message_id)
+    elif reply == "stop":
+        stop(desk, message)
+    elif desk.top is not None:
+        moves.ask(desk, desk.top)
 
 
 def _origin(meant: Mapping[str, Any], message: NormalizedMessage) -> dict[str, Any]:
@@ -121,10 +155,22 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
 
 
 def _queue_others(desk: Desk, message: NormalizedMessage) -> None:
-    for one in wishes.wishes(message)[1:]:
-        if one["intent"] in desk.pack.by_intent:
-            desk.queue.append(one)
-            desk.draft.reason("planning.queued", f"{one['intent']}: a second wish", message.ref.message_id)
+    others = [one for one in wishes.wishes(message)[1:] if one["intent"] in desk.pack.by_intent]
+    if not _room(desk, message, len(others)):
+        return
+    for one in others:
+        desk.queue.append(one)
+        desk.draft.reason("planning.queued", f"{one['intent']}: a second wish", message.ref.message_id)
+
+
+def _room(desk: Desk, message: NormalizedMessage, count: int) -> bool:
+    """Whether so many more can wait; if not, a person gets the message, and all that waited."""
+    if len(desk.queue) + count <= desk.config.queue_max:
+        return True
+    desk.draft.reason("planning.queue_full", f"{len(desk.queue)} wait", message.ref.message_id)
+    moves.hand(desk, "queue_full", message.ref.message_id)
+    handover.keep(desk, message.text, message.ref.message_id)
+    return False
 
 
 def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) -> None:
@@ -133,6 +179,8 @@ def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) 
     for one in asked:
         if one not in known and one["intent"] not in {*_COURTESY, "inform", "confirm"}:
             desk.draft.reason("planning.no_flow", f"nothing is done about {one['intent']}", message.ref.message_id)
+    if not _room(desk, message, len(known)):
+        return
     # A query ends without the customer; what asks back comes last, so that its question is the one that stands.
     ordered = sorted(known, key=lambda one: not desk.pack.by_intent[str(one["intent"])].quick)
     desk.queue = [*ordered, *desk.queue]
@@ -217,16 +265,27 @@ def _asked_too_often(desk: Desk, message: NormalizedMessage) -> bool:
     return desk.asked[question] >= desk.config.same_question_max
 
 
-def stop(desk: Desk) -> None:
-    """The customer stops the flow under way (F17); what already runs can't be stopped, and they are told."""
-    top = desk.top
-    if top is None:
-        desk.say("common.closing")
-    elif calls.in_flight(desk, top):
-        desk.draft.reason("planning.too_late", "the call is under way", str(top["call_id"]))
-        desk.say("common.too_late", language=top["language"])
+def stop(desk: Desk, message: NormalizedMessage) -> None:
+    """The customer stops the flow under way (F17), or the one of the order that they name; what runs goes on."""
+    flow, named = desk.top, wishes.primary(message).get("order_id")
+    # A stop that names an order is never a stop of another one, which would go on unseen or be dropped unasked.
+    if named is not None and flow is not None and flow["slots"].get("order_id") not in (None, named):
+        flow = next((one for one in reversed(desk.flows) if one["slots"].get("order_id") == named), None)
+        if flow is None:
+            desk.draft.reason("planning.nothing_to_stop", f"no flow of order {named}", message.ref.message_id)
+            desk.say("common.sorry")
+            desk.ended_top = True
+            return
+    if flow is None:
+        desk.say("common.nothing_to_stop")
+    elif calls.in_flight(desk, flow):
+        desk.draft.reason("planning.too_late", "the call is under way", str(flow["call_id"]))
+        desk.say("common.too_late", language=flow["language"])
     else:
-        moves.fire(desk, top, "stopped", "stopped")
+        moves.fire(desk, flow, "stopped", "stopped")
+    others = [one for one in wishes.wishes(message)[1:] if one["intent"] != "stop"]
+    if others:  # "don't refund 1001, refund 1002": the second wish is one
+        _begin(desk, message, others)
 
 
 def proceed(desk: Desk) -> None:
@@ -246,6 +305,10 @@ def proceed(desk: Desk) -> None:
             message = NormalizedMessage.model_validate_json(orjson.dumps(waiting["message"]))
             desk.language = message.language
             handle(desk, message)
+        elif len(desk.flows) >= desk.config.flows_max:
+            desk.draft.reason("planning.too_many_flows", f"{len(desk.flows)} are open", waiting["message_id"])
+            moves.hand(desk, "too_many_flows", waiting["message_id"])
+            handover.keep(desk, waiting["text"], waiting["message_id"])
         else:
             desk.ended_top = False
             moves.start(desk, desk.pack.by_intent[waiting["intent"]].flow, waiting["slots"], waiting)

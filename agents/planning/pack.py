@@ -40,7 +40,9 @@ class Config:
     turns_conclude: int = 8
     reentries_max: int = 3
     same_question_max: int = 3  # the third time goes to a person
-    queue_max: int = 20
+    queue_max: int = 20  # wishes and messages that wait; more than a person can keep in mind, too
+    flows_max: int = 8  # begun and not finished, one over the other
+    wishes_max: int = 8  # in one message: a list of a hundred orders is no conversation
     context_messages: int = 6
 
 

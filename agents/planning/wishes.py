@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.messages import Address, NormalizedMessage, SecondaryIntent, TargetItem
+from schemas.sections import KEPT_CHARS
 
 _NUMBER = re.compile(r"\s*(?:选|第|no\.?|number|option)?\s*([1-9])\s*(?:个|项|号)?\s*[.。!！)）]?\s*", re.IGNORECASE)
 
@@ -32,7 +33,7 @@ def wish(message: NormalizedMessage, intent: str, slots: Mapping[str, Any]) -> d
     """A wish as it waits in the queue."""
     return {
         "kind": "wish", "intent": intent, "slots": dict(slots), "message_id": message.ref.message_id,
-        "text": message.text, "seal": message.seal.model_dump(mode="json") if message.seal else None,
+        "text": message.text[:KEPT_CHARS], "seal": message.seal.model_dump(mode="json") if message.seal else None,
     }  # fmt: skip
 
 
@@ -40,6 +41,16 @@ def wishes(message: NormalizedMessage) -> list[dict[str, Any]]:
     """All wishes of a compound message, each with its own slots (F01)."""
     others = [wish(message, one.intent, secondary(one)) for one in message.secondary_intents]
     return [wish(message, message.intent, primary(message)), *others]
+
+
+def waiting(message: NormalizedMessage) -> dict[str, Any]:
+    """A whole message as it waits in the queue: what it is read for later, and no more of it."""
+    text = message.text[:KEPT_CHARS]
+    kept = message.model_copy(update={"text": text, "evidence": tuple(
+        found for found in message.evidence if found.field == "choice"  # all that is asked of a reading's evidence
+    )})  # fmt: skip
+    return {"kind": "message", "message_id": message.ref.message_id, "text": text, "intent": message.intent,
+            "message": kept.model_dump(mode="json")}  # fmt: skip
 
 
 def secondary(one: SecondaryIntent) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from schemas.base import yuan
 
 PACK = Path(__file__).parent / "pack"
 MAX_PARAM_CHARS = 300  # a longer text is cut: no parameter can push the wording out of sight
-Kind = Literal["text", "yuan", "number"]
+Kind = Literal["text", "words", "yuan", "number"]
 Proof = Literal["tool_result", "memory_write", "task_plan", "customer_message"]
 
 # Words that say that something was done: only a template that names its success tool may hold them (R-003-39).
@@ -97,10 +97,12 @@ Templates = Mapping[str, Template]
 
 def shown(kind: Kind, value: Any) -> str:
     """A parameter as text. Raises TypeError when the value is not of its kind."""
-    if kind == "text":
+    if kind in {"text", "words"}:
         if not isinstance(value, str):
             problem = f"{value!r} is no text"
             raise TypeError(problem)
+        if kind == "words":  # a colleague's own answer: whole, and with the lines that it was written in
+            return "\n".join(_UNSAFE.sub(" ", line).rstrip() for line in value.splitlines()).strip()
         # Line breaks could fake a choice, direction marks could turn a sentence round.
         clean = _UNSAFE.sub(" ", value).strip()
         return clean if len(clean) <= MAX_PARAM_CHARS else clean[: MAX_PARAM_CHARS - 1] + "…"

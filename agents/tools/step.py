@@ -12,6 +12,7 @@ from schemas.tools import ToolCall, ToolError, ToolResult
 
 INPUTS = ("tools.calls", "tools.results")
 CALLS_MAX = 12  # calls that the state remembers
+_NOTHING_RAN = {"refused", "cancelled"}  # the same call may come again, and then it is the first
 
 
 def make_step(tools: Tools) -> Step:
@@ -37,8 +38,8 @@ def _call(draft: Draft, tools: Tools, call: ToolCall) -> None:
         return
     spec = tools[call.tool]
     if spec.idempotency == "key":  # a query may run as often as it is asked
-        first = next((one for one, entry in known.items()
-                      if entry["key"] == call.idempotency_key and entry["status"] != "refused"), None)  # fmt: skip
+        first = next((one for one, entry in known.items() if entry["key"] == call.idempotency_key
+                      and entry["status"] not in _NOTHING_RAN), None)  # fmt: skip
         if first is not None:
             _duplicate(draft, call, first, known[first])
             return
@@ -56,8 +57,12 @@ def _remember(draft: Draft, call: ToolCall, status: str, **more: Any) -> None:
         "deadline": call.deadline, "plan_id": call.plan_id, "args_hash": call.args_hash, "result_id": None,
         "duplicate_of": None, **more,
     }  # fmt: skip
-    pending = draft.get("pending")  # a call without its outcome is never forgotten
-    for old in [one for one in calls if one not in pending and one != call.call_id][: max(0, len(calls) - CALLS_MAX)]:
+    pending = draft.get("pending")  # a call without its outcome is never forgotten,
+    # nor one whose result a flow will cite when it goes on: without it the wording would have no evidence.
+    cited = {result for flow in draft.get("planning", "flows") for result in flow["evidence"]}
+    spare = [one for one, entry in calls.items()
+             if one not in pending and one != call.call_id and entry["result_id"] not in cited]  # fmt: skip
+    for old in spare[: max(0, len(calls) - CALLS_MAX)]:
         del calls[old]
         draft.delete("tools", "calls", old)
     draft.set(calls[call.call_id], "tools", "calls", call.call_id)

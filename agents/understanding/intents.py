@@ -79,6 +79,8 @@ def _answers(view: View, segment: Segment, scores: dict[str, _Score], context: C
     if not 0 < end - start <= _LONGEST_ANSWER:
         return
     for pattern in words.whole:
+        if pattern.intent == "no_number" and context.expects != "order_id":
+            continue  # "I don't know" answers a question for the number and nothing else
         if pattern.words.fullmatch(view, start, end) or (filler and pattern.words.fullmatch(view, segment.body, end)):
             awaited = context.expects == "confirm" and pattern.intent in ("confirm", "deny", "stop")
             if pattern.intent in ("confirm", "stop"):

@@ -5,50 +5,63 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from itertools import chain, islice
 
 from agents.understanding.lexicon import FLAGS
 from agents.understanding.numerals import NUMERAL, number
 from schemas.base import fen
 
 Hit = tuple[str, str, int, int]  # field, value, start, end, in the folded text
+MOST = 50  # hits of one pattern: every hit is compared with the others, and nobody says more in earnest
 
 _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?[百千万]?"
 _ALONE = r"(?<![\w.+\-])(?<![0-9],)"  # "1e3", "-50" and "1_000" are no amounts
+_NUMERALS = rf"(?<![{NUMERAL}])[{NUMERAL}]+"  # only where a run begins: else a long one costs its square
 _CURRENCIES = r"美元|美金|欧元|英镑|日元|港币|[$€£]|\b(?:dollars?|usd|euros?|eur|pounds?|gbp|bucks)\b"
+# Behind a number: so many things, or a date. Units of money are not here, they have patterns of their own.
+_COUNTED = "[件个天次双条号月年日点套台瓶盒箱本包份部支把张只顶副对颗片斤克米单笔楼栋码]"
 _FOREIGN = re.compile(
-    rf"[$€£]\s*{_NUMBER}|{_ALONE}(?:{_NUMBER}|[{NUMERAL}]+)\s*(?:{_CURRENCIES})",
+    rf"[$€£]\s*{_NUMBER}|{_ALONE}(?:{_NUMBER}|{_NUMERALS})\s*(?:{_CURRENCIES})",
     FLAGS,
 )
 _YUAN = re.compile(
     rf"[¥]\s*(?P<sign>{_NUMBER})(?![\w.])"
     rf"|\b(?:rmb|cny)\s*(?P<code>{_NUMBER})(?![\w.])"
-    rf"|(?:{_ALONE}(?P<digits>{_NUMBER})\s*|(?P<numeral>[{NUMERAL}]+))"
+    rf"|(?:{_ALONE}(?P<digits>{_NUMBER})\s*|(?P<numeral>{_NUMERALS}))"
     rf"(?:(?:块钱?|元)(?P<tenth>[0-9一二两三四五六七八九])(?:毛|角)?(?![{NUMERAL}0-9.个件天])"
     r"|元|块钱?|圆|\b(?:yuan|rmb|cny|kuai)\b)",
     FLAGS,
 )
 _CUED = re.compile(
     r"(?:金额|赔偿?我?|补偿我?|退款?给?我|退款金额|amount|refund(?: me)?|退)\s*(?:是|为|改[成为]|of|to|is|:|=|我)?\s*"
-    r"(?P<bare>[0-9]{1,3}(?:\.[0-9]{1,2})?|[0-9]+\.[0-9]{1,2})(?![\w.件个天次双条])",
+    r"(?P<bare>[0-9]{1,3}(?:\.[0-9]{1,2})?|[0-9]+\.[0-9]{1,2})(?![\w.]|\s*" + _COUNTED + ")",
+    FLAGS,
+)
+_CORRECTED = re.compile(
+    r"(?:改[成为到]?|换成|只要?退?|退|(?:change|make|set) it(?: to)?|only|just)\s*"
+    r"(?P<bare>[0-9]{1,3}(?:\.[0-9]{1,2})?|[0-9]+\.[0-9]{1,2})"  # four digits may be an order
+    r"(?![\w.]|\s*" + _COUNTED + ")",
     FLAGS,
 )
 _BARE = re.compile(rf"\s*({_NUMBER}|[{NUMERAL}]+)\s*")
 
 
-def amounts(text: str, *, expected: bool = False) -> Iterator[Hit]:
+def amounts(text: str, *, expected: bool = False, confirming: bool = False) -> Iterator[Hit]:
     """Hits of field amount (value in fen), foreign_amount or refused_amount (value as written).
 
     `expected` also takes a bare number that is the whole text: the customer was asked for an amount.
+    `confirming`: an amount was shown to be confirmed, so that "make it 30" names another.
     """
     taken: list[tuple[int, int]] = []
-    for match in _FOREIGN.finditer(text):
+    for match in islice(_FOREIGN.finditer(text), MOST):
         taken.append(match.span())
         yield "foreign_amount", match[0].strip(), *match.span()
-    for match in _YUAN.finditer(text):
+    for match in islice(_YUAN.finditer(text), MOST):
         if not _overlaps(match.span(), taken):
             taken.append(match.span())
             yield _exact(match)
-    for match in _CUED.finditer(text):
+    cued = chain(_CUED.finditer(text), _CORRECTED.finditer(text) if expected or confirming else ())
+    for match in islice(cued, MOST):
         if not _overlaps(match.span("bare"), taken):
             taken.append(match.span("bare"))
             yield "amount", str(fen(match["bare"])), *match.span("bare")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 from pydantic import ValidationError
 
 from agents.understanding.fold import fold, scrub
-from agents.understanding.port import Reading, Slots, Wish
+from agents.understanding.port import Found, Language, Reading, Slots, Wish
 from memory.masking import mask
 from schemas.base import MAX_TEXT_CHARS
 from schemas.events import Seal
@@ -16,6 +17,7 @@ from schemas.messages import Address, Evidence, MessageRef, NormalizedMessage, S
 
 Sealer = Callable[[bytes], Seal]
 _SEALED = ("phone", "address")
+_EACH = 20  # pieces of evidence of one field: a message of nothing but numbers must still fit its topic
 _SHORTEST = 6  # nothing that is masked is shorter ("a@b.cn")
 
 
@@ -38,8 +40,7 @@ def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> Nor
     main, *others = reading.wishes or (Wish("", 0.0),)  # a reading without a wish is refused like any broken one
     return NormalizedMessage(
         ref=ref, intent=main.intent, confidence=main.confidence,
-        evidence=tuple(Evidence(field=found.field, value=_hidden(found.value), start=found.start, end=found.end)
-                       for found in reading.evidence),
+        evidence=tuple(map(_evidence, _first_of_each(reading.evidence))),
         urgency=reading.urgency, language=reading.language, sentiment=reading.sentiment, text=_text(raw),
         target_item=_item(main.slots), amount=main.slots.amount, address=_address(main.slots),
         time_reference=reading.time_reference, secondary_intents=tuple(map(_secondary, others)),
@@ -48,10 +49,22 @@ def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> Nor
     )  # fmt: skip
 
 
-def unreadable(raw: str, ref: MessageRef) -> NormalizedMessage:
+def _evidence(found: Found) -> Evidence:
+    return Evidence(field=found.field, value=_hidden(found.value), start=found.start, end=found.end)
+
+
+def _first_of_each(evidence: Iterable[Found]) -> Iterator[Found]:
+    seen: Counter[str] = Counter()
+    for found in evidence:
+        seen[found.field] += 1
+        if seen[found.field] <= _EACH:
+            yield found
+
+
+def unreadable(raw: str, ref: MessageRef, language: Language) -> NormalizedMessage:
     """A message whose reading fails the schema goes to a person, and is not tried again (R-002-04)."""
-    return NormalizedMessage(ref=ref, intent="human", confidence=0.0, evidence=(), language="zh", sentiment="neutral",
-                             text=_text(raw))  # fmt: skip
+    return NormalizedMessage(ref=ref, intent="human", confidence=0.0, evidence=(), language=language,
+                             sentiment="neutral", text=_text(raw))  # fmt: skip
 
 
 def first_fault(error: ValidationError) -> str:

@@ -21,7 +21,8 @@ def number(text: str) -> Decimal:
     high, separator, low = text.partition("万")
     if not separator:
         return Decimal(_below_wan(text))
-    return Decimal(_below_wan(high) * 10_000 + (_below_wan(low) if low else 0))
+    tail = _below_wan(low) if low else 0
+    return Decimal(_below_wan(high) * 10_000 + (tail * 1_000 if len(low) == 1 else tail))  # 三万五 is 35000
 
 
 def _scale(char: str) -> int:
@@ -32,21 +33,23 @@ def _scale(char: str) -> int:
 
 
 def _below_wan(text: str) -> int:
-    total, digit, unit = 0, None, 1
+    """Units go down and digits never stand side by side: "二三百" is a guess and "三百二百" two sums, not one."""
+    total, unit = 0, 10_000
+    digit: int | None = None
     for char in text:
-        if char in _DIGITS:
+        if char in _DIGITS and not digit:
             digit = _DIGITS[char]
-        elif char in _UNITS:
+        elif _UNITS.get(char, unit) < unit and digit != 0:
             unit = _UNITS[char]
-            total += (1 if digit is None else digit) * unit
+            total += (digit or 1) * unit
             digit = None
         else:
-            message = f"{char!r} in {text!r} is not a Chinese numeral"
+            message = f"{char!r} in {text!r} makes it no Chinese numeral"
             raise ValueError(message)
     if not text:
         message = "an empty numeral"
         raise ValueError(message)
     if digit is None:
         return total
-    colloquial = unit >= 100 and text[-2] in _UNITS  # 一百二 is 120, 一百零二 is 102
+    colloquial = unit >= 100 and text[-2:-1] in _UNITS  # 一百二 is 120, 一百零二 is 102
     return total + digit * (unit // 10 if colloquial else 1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from agents.understanding.lexicon import FLAGS
-from agents.understanding.money import Hit
+from agents.understanding.money import MOST, Hit
 
 Span = tuple[int, int]
 
@@ -46,6 +47,8 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
             start, end = match.span("id")
             if any(start < right and left < end for left, right in taken) or _STREET.match(text, end):
                 continue
+            if len(hits) == MOST:
+                break
             taken.append((start, end))
             value = re.sub(r"[ \-]", "", match["id"])
             hits.append(("order_id", value.upper() if value[:2].lower() == "od" else value, start, end))
@@ -54,7 +57,7 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
 
 def skus(text: str) -> Iterator[Hit]:
     """Item numbers that are named as such."""
-    for match in _SKU.finditer(text):
+    for match in islice(_SKU.finditer(text), MOST):
         group = "own" if match["own"] else "id"
         if any(char.isdigit() for char in match[group]):
             yield "sku_id", match[group], *match.span(group)

@@ -36,7 +36,11 @@ _EN_PLAIN = re.compile(
 _LIKELY = re.compile(
     rf"[省市区县镇乡村路街道巷弄号楼栋室苑园厦]|小区|[0-9]|\b(?:{_EN_WAY}|block|floor|flat|room)\b", FLAGS
 )
-_ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9]{0,20}$", FLAGS)
+_ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9.]{0,20}$", FLAGS)  # or an amount
+_NO = re.compile(
+    r"\s*(?:不对|不是的?|错了|写错了?|有误|no\b|wrong\b|not that\b)[,。;!. ]*"
+    r"(?:应该|要|改)?(?:是|成)?(?:it'?s|it should be|should be)?\s*", FLAGS
+)  # fmt: skip
 _LEAD = re.compile(
     r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+",
     FLAGS,
@@ -44,16 +48,21 @@ _LEAD = re.compile(
 _TAIL = re.compile(r"(?:吧|了|哦|啊|谢谢|可以吗|[,\s.])+$")
 
 
-def addresses(text: str, *, expected: bool = False) -> Iterator[Hit]:
-    """At most one address. `expected` takes the whole text: the customer was asked for one."""
+def addresses(text: str, *, expected: bool = False, confirming: bool = False) -> Iterator[Hit]:
+    """At most one address. `expected` takes the whole text: the customer was asked for one.
+
+    `confirming`: one was shown to be confirmed, so that what follows a no is the right one.
+    """
     for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN):
         for match in pattern.finditer(text):
             hit = _trimmed(match["place"], match.start("place"))
             if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
                 yield hit
                 return
-    if expected and len(text) <= _LONGEST:
-        hit = _trimmed(text, 0)
+    no = _NO.match(text) if confirming else None
+    start = no.end() if no else 0
+    if (expected or no) and len(text) <= _LONGEST:
+        hit = _trimmed(text[start:], start)
         if hit and len(hit[1]) >= 4 and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
             yield hit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,8 @@ _SLOT_FIELDS = frozenset(Slots.__dataclass_fields__)
 _ANSWERS = _SLOT_FIELDS | {"choice", "reason", "time_reference"}
 _ORDERED = frozenset({"refund", "refund_status", "logistics", "change_address"})
 _BARE, _LOOSE, _UNKNOWN = 0.85, 0.65, 0.3  # inform: all of the text, part of it; out_of_scope: no word was known
+WISHES_MAX = 20  # of one message: 20,000 characters hold 4,000 order numbers
+_ASKS = re.compile(r"\?\s*$|(?:吗|么|呢)[。!\s]*$")
 _YIELDS = 0.7  # a task read below this gives way to the answer that the flow asked for
 
 
@@ -83,9 +86,9 @@ class RuleUnderstanding:
         plain = text.strip()
         if len(plain) < 2 or only_a_number(plain) or any(mention.confidence >= _YIELDS for mention in spoken):
             return []
-        if not any(char.isalnum() for char in plain):
-            return []
-        start = text.index(plain)
+        if not any(char.isalnum() for char in plain) or _ASKS.search(plain):
+            return []  # who asks back has given no reason
+        start, plain = text.index(plain), plain[: slots.REASON_CHARS].rstrip()
         return [("reason", plain, start, start + len(plain))]
 
     def _drafts(self, text: str, spoken: Sequence[Mention], hits: Sequence[Hit], cut: Layout,
@@ -158,6 +161,8 @@ def _attach(drafts: list[_Draft], hits: Sequence[Hit], cut: Layout) -> None:
     for hit in hits:
         segment = cut.segment_at(hit[2])
         here = [draft for draft in in_order if draft.segment == segment]
+        if not here and hit[0] == "order_id":  # "not 1001, refund 1002": a stop keeps the order that it names
+            here = [draft for draft in drafts if draft.intent == "stop" and draft.segment == segment]
         if hit[0] in ("address", "phone"):
             here = places or here
         before = [draft for draft in in_order if draft.start <= hit[2]]
@@ -165,7 +170,7 @@ def _attach(drafts: list[_Draft], hits: Sequence[Hit], cut: Layout) -> None:
         corrected = any(holder.start < place <= hit[2] for place in denied)  # "退1001，不对，是1002"
         if not holder.take(hit, replacing=corrected) and hit[0] == "order_id" and holder.intent in _ORDERED:
             known = any(draft.intent == holder.intent and draft.values.get("order_id") == hit[1] for draft in drafts)
-            if not known:
+            if not known and len(drafts) < WISHES_MAX:
                 drafts.append(replace(holder, values={"order_id": hit[1]}, start=hit[2]))
     _share_order(drafts)
 

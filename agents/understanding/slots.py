@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from agents.understanding.lexicon import FLAGS, Lexicon, View
-from agents.understanding.money import Hit, amounts
+from agents.understanding.money import MOST, Hit, amounts
 from agents.understanding.orders import orders, skus
 from agents.understanding.places import addresses
 from agents.understanding.port import Context
@@ -23,13 +24,15 @@ _BECAUSE = re.compile(
     r"(?:因为|由于|原因是?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*(?P<why>[^。;!?\n]{2,200})", FLAGS
 )
 _REASON_END = re.compile(r"[,;。!?\n]|\.(?:\s|$)|我?(?:要|想)(?:退|换)|\s(?:and|so|please|i want)\b", FLAGS)
-_BECAUSE_END = re.compile(r",? ?(?:所以|我要|我想|请|帮我|麻烦|\bso\b|\bi want\b|\bplease\b)", FLAGS)
+_BECAUSE_END = re.compile(
+    r"[,、] ?(?:请?给我|帮我|就|麻烦)?退|,? ?(?:所以|我要|我想|请|帮我|麻烦|\bso\b|\bi want\b|\bplease\b)", FLAGS
+)
 _PHONE_CUE = re.compile(
-    r"[\s,:;、(]*(?:我?的?(?:联系)?(?:电话|手机)(?:号码?)?(?:是|为)?"
-    r"|\b(?:my )?(?:tel|phone|mobile|cell)(?: number)?(?: is)?)?[\s,:;、.]*$",
+    r"[\s,:;、(]*(?:我?的?(?:联系)?(?:电话|手机|邮箱|邮件|身份证)(?:号码?|地址)?(?:是|为)?"
+    r"|\b(?:my )?(?:e-?mail|tel|phone|mobile|cell)(?: number)?(?: is)?)?[\s,:;、.]*$",
     FLAGS,
 )
-_REASON_CHARS = 200
+REASON_CHARS = 200  # the refund tool takes 500; a longer one is cut here, not refused after a person approved it
 _CHOICE = re.compile(r"(?:我?选|第)? ?(?:option |number |no\.? ?)?(?P<number>[1-9]) ?(?:个|项|号|吧|\.|\)|、)*", FLAGS)
 
 
@@ -42,21 +45,22 @@ def sensitive(text: str) -> list[Hit]:
 
 def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> list[Hit]:
     """Every slot of the folded text; `private` is what `sensitive` found in it."""
-    text = view.text
+    text, asked = view.text, context.expects
+    confirming = asked == "confirm" and context.flow == "refund"
     hits = [hit for hit in private if hit[0] == "phone"]
     hits += _address(text, context, private)
     closed = [hit[2:] for hit in (*private, *hits)]
-    money = [hit for hit in amounts(text, expected=context.expects == "amount") if _free(hit, closed)]
+    money = [hit for hit in amounts(text, expected=asked == "amount", confirming=confirming) if _free(hit, closed)]
     hits += money
     closed += [hit[2:] for hit in money]
     hits += skus(text)
     closed += [hit[2:] for hit in hits if hit[0] == "sku_id"]
-    times = [("time_reference", match[0], *match.span()) for match in words.time.finditer(view)]
+    times = [("time_reference", match[0], *match.span()) for match in islice(words.time.finditer(view), MOST)]
     hits += [hit for hit in times if _free(hit, closed)][:1]
     dated = [hit[2:] for hit in times if "-" in hit[1] or "/" in hit[1]]
     hits += orders(text, closed + dated)
     hits += [hit for hit in _things(view, words) if _free(hit, closed)]
-    hits += _reasons(view, words)
+    hits += [_before(hit, money) for hit in _reasons(view, words)]
     choice = _CHOICE.fullmatch(text, len(text) - len(text.lstrip()), len(text.rstrip()))
     if choice and context.expects != "amount":
         hits.append(("choice", choice["number"], *choice.span("number")))
@@ -68,7 +72,10 @@ def _free(hit: Hit, closed: list[tuple[int, int]]) -> bool:
 
 
 def _address(text: str, context: Context, private: list[Hit]) -> Iterator[Hit]:
-    for field, value, start, end in addresses(text, expected=context.expects == "address"):
+    for field, value, start, end in addresses(
+        text, expected=context.expects == "address",
+        confirming=context.expects == "confirm" and context.flow == "change_address",
+    ):  # fmt: skip
         cut = min((left for _, _, left, _ in private if start <= left < end), default=end)
         kept = value if cut == end else _PHONE_CUE.sub("", value[: cut - start])  # the phone is a slot of its own
         if len(kept) >= 3:
@@ -76,11 +83,11 @@ def _address(text: str, context: Context, private: list[Hit]) -> Iterator[Hit]:
 
 
 def _things(view: View, words: Lexicon) -> Iterator[Hit]:
-    for match in words.category.finditer(view):
+    for match in islice(words.category.finditer(view), MOST):
         yield "category", _canonical(words.categories, match[0]), *match.span()
-    for match in words.colour.finditer(view):
+    for match in islice(words.colour.finditer(view), MOST):
         yield "colour", _canonical(words.colours, match[0]), *match.span()
-    for match in _SIZE.finditer(view.text):
+    for match in islice(_SIZE.finditer(view.text), MOST):
         value = next(group for group in match.groups() if group)
         yield "size", "free" if value == "均码" else value.upper(), *match.span()
 
@@ -105,7 +112,17 @@ def _reasons(view: View, words: Lexicon) -> Iterator[Hit]:
                 because = match
 
 
+def _before(hit: Hit, money: list[Hit]) -> Hit:
+    """The reason as far as the first amount in it: "broken 150 yuan" says why, then how much."""
+    field, said, start, end = hit
+    cut = min((left for _, _, left, _ in money if start < left < end), default=end)
+    if field != "reason" or cut == end:
+        return hit
+    said = said[: cut - start].rstrip()
+    return field, said, start, start + len(said)
+
+
 def _reason(text: str, start: int, stop: re.Match[str] | None, end: int) -> Iterator[Hit]:
-    said = text[start : min(stop.start() if stop else end, start + _REASON_CHARS)].rstrip()
+    said = text[start : min(stop.start() if stop else end, start + REASON_CHARS)].rstrip()
     if said:
         yield "reason", said, start, start + len(said)

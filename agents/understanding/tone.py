@@ -10,15 +10,18 @@ from agents.understanding.port import Context, Language, Sentiment, Urgency
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]+(?:'[a-z]+)?(?![A-Za-z0-9])")  # OD100001 is no English word
+# Words that Chinese customers write, too: alone they say nothing about the language.
+_LOANS = frozenset({"ok", "okay", "yes", "no", "hi", "hello", "bye", "thx", "thanks", "pls", "vip", "app"})
 _ONE_LANGUAGE = 0.8  # share of Chinese characters, or of English words, above which the other is a loan word
 
 
 def language(text: str, context: Context) -> Language:
     """By script: Chinese characters against English words. A text without either keeps the last language, else zh."""
-    han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
-    if not han and not words:
-        return cast("Language", context.language) if context.language in ("zh", "en", "mixed") else "zh"
-    share = han / (han + words)
+    han, words = len(_HAN.findall(text)), _WORD.findall(text)
+    telling = han or any(word.lower() not in _LOANS for word in words)
+    if not telling and (context.language in ("zh", "en", "mixed") or not words):
+        return cast("Language", context.language or "zh")
+    share = han / (han + len(words))
     if share >= _ONE_LANGUAGE:
         return "zh"
     return "en" if share <= 1 - _ONE_LANGUAGE else "mixed"

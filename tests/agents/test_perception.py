@@ -244,6 +244,12 @@ def test_a_reading_that_fails_the_schema_goes_to_a_person() -> None:
     assert ["perception.session", "perception.unreadable", "perception.read"] == heard.rules()
 
 
+@pytest.mark.parametrize(("text", "language"), [("refund me now", "en"), ("退款", "zh"), ("退 please refund", "mixed")])
+def test_an_unreadable_message_keeps_its_language(text: str, language: str) -> None:
+    """Who writes English is told in English that a person comes."""
+    assert Heard(Confused()).read(text).language == language
+
+
 @pytest.mark.parametrize(
     "body",
     [

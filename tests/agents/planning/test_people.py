@@ -170,6 +170,17 @@ def test_the_customer_hears_once_that_someone_comes() -> None:
     assert ["在吗", "1001"] == [one["text"] for one in chat.state["planning"]["handover"]["kept"]]
 
 
+def test_a_new_session_hears_it_again() -> None:
+    """A person who never came or never gave it back leaves no customer without a word for ever: once a session."""
+    chat = Chat()
+    chat.hear(message("人工", "human"))
+    chat.decide("takeover")
+
+    assert [] == chat.hear(message("在吗", "greeting", message_id="m-2"))
+    assert ["handover.waiting"] == chat.hear(message("在吗", "greeting", message_id="m-3", session_id="s-2"))
+    assert [] == chat.hear(message("在吗", "greeting", message_id="m-4", session_id="s-2"))
+
+
 def test_a_takeover_silences_the_agent() -> None:
     """X9: a person takes over: reviews and calls that did not run are cancelled, messages are kept, nothing is said."""
     chat = in_review()
@@ -202,6 +213,16 @@ def test_a_persons_words_reach_the_customer() -> None:
 
     assert ["common.staff"] == chat.decide("reply", text="您好，我是客服 {order_id}")
     assert ("staff", "您好，我是客服 {order_id}") == (chat.all_said()[-1].kind, chat.text())
+
+
+def test_a_persons_long_answer_arrives_whole() -> None:
+    """What a colleague writes is not cut like a parameter, and keeps its lines; control characters go all the same."""
+    chat = Chat()
+    chat.say("转人工")
+    answer = "第一步：" + "很" * 400 + "长\n第二步：好"
+    chat.decide("reply", text=answer + "\x07\u202e")
+
+    assert answer == chat.text()
 
 
 def test_a_release_gives_it_back() -> None:

@@ -236,7 +236,7 @@ def test_a_courtesy_in_a_flow_asks_again() -> None:
 
 @pytest.mark.parametrize(("template", "text"), [
     ("common.greeting", "你好"), ("common.greeting", "hello"), ("common.welcome", "谢谢"),
-    ("common.closing", "不"), ("common.closing", "停"), ("common.closing", "确认"),
+    ("common.closing", "不"), ("common.nothing_to_stop", "停"), ("common.closing", "确认"),
 ])  # fmt: skip
 def test_small_talk_without_a_flow(template: str, text: str) -> None:
     """Every message gets an answer."""

@@ -11,7 +11,7 @@ import yaml
 from agents.replies.templates import MAX_PARAM_CHARS, PACK, Template, TemplateError, fill, load_templates, shown
 
 TEMPLATES = load_templates()
-SAMPLES: dict[str, Any] = {"text": "样品", "yuan": 5000, "number": 3}
+SAMPLES: dict[str, Any] = {"text": "样品", "words": "一行\n又一行", "yuan": 5000, "number": 3}
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))

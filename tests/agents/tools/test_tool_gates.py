@@ -170,6 +170,15 @@ def test_a_refused_call_is_no_first_one() -> None:
     assert ["call_2"] == list(one.state["pending"])
 
 
+def test_a_cancelled_call_is_no_first_one() -> None:
+    """What no plan wanted did not run either: asked for again, it is not answered with "cancelled"."""
+    one = chat("call_2")
+    declare(one, call(), call(call_id="call_2"))
+
+    assert "cancelled" == outcome(one).status
+    assert ["call_2"] == list(one.state["pending"])
+
+
 def test_the_rate_limit_holds() -> None:
     """More calls of a tool than its file allows in its time are refused."""
     names = [f"call_{number}" for number in range(6)]

@@ -89,3 +89,13 @@ def test_what_is_no_numeral_is_refused(text: str) -> None:
     """Text that is no numeral raises, and names itself."""
     with pytest.raises(ValueError, match=r"numeral|百"):
         number(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("退三百二十元", 32_000), ("退一百二元", 12_000), ("退一百零二元", 10_200), ("退三万五元", 3_500_000),
+    ("退三万零五元", 3_000_500), ("退一千零一十元", 101_000), ("退零元", 0), ("退十二元", 1_200),
+    ("退二三百元", None), ("退三百二百元", None), ("退一二三元", None), ("退十十元", None), ("退百千元", None),
+])  # fmt: skip
+def test_a_numeral_is_exact_or_refused(text: str, value: int | None) -> None:
+    """Case E11: "二三百" is a guess and "三百二百" two sums; neither is read as some amount."""
+    assert read(text).wishes[0].slots.amount == value
