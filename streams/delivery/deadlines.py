@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.delivery import Choice, OutboundMessage
+from schemas.sections import person_owes
 from schemas.step import Draft
 from streams.delivery.messages import again, change, find, row_of, settled, update
 from streams.delivery.settings import DeliverySettings
@@ -83,7 +84,7 @@ def _obstacle(draft: Draft, message: dict[str, Any] | None) -> str:
         return "its session is over"
     if session["last_customer_at"] > message["queued_at"]:
         return "the customer has answered"
-    if planning["owner"] == "human" or planning["handover"] or planning["reviews"]:
+    if person_owes(planning):
         return "a person has it"
     messages = draft.get("actions", "messages")
     if any(other["queued_at"] > message["queued_at"] for other in messages.values()):

@@ -64,14 +64,23 @@ class TestReplyLatency:
         """Three hours of human review are not our latency (case J19)."""
         talk = Talk()
         talk.says(0)
-        talk.section("planning", reviews={"rv-1": {"state": "open"}})
+        talk.section("planning", reviews={"rv-1": {"status": "open"}})
         talk.beats(2_000)
         talk.later(3 * HOUR)
-        talk.section("planning", reviews={})
+        talk.section("planning", reviews={"rv-1": {"status": "approved"}})
         talk.beats(3 * HOUR)
         talk.answers(3 * HOUR + 1_000)
 
         assert [3_000.0] == [signal.value for signal in talk.signals("reply_latency")]
+
+    def test_a_review_of_the_past_pauses_nothing(self) -> None:
+        """Reviews that were decided are remembered (E17), and owe nothing: the clocks run as before (J19)."""
+        talk = Talk()
+        talk.section("planning", reviews={"rv-1": {"status": "approved"}, "rv-2": {"status": "expired"}})
+        talk.says(0)
+        talk.answers(7_000)
+
+        assert [7_000.0] == [signal.value for signal in talk.signals("reply_latency")]
 
 
 class TestCorrection:
@@ -180,7 +189,7 @@ class TestInterruption:
         talk.later(33 * 60_000)
         assert [] == talk.signals("interruption")
 
-    @pytest.mark.parametrize("owed", [{"reviews": {"rv-1": {}}}, {"handover": {"request_id": "hr-1"}}])
+    @pytest.mark.parametrize("owed", [{"reviews": {"rv-1": {"status": "open"}}}, {"handover": {"request_id": "hr-1"}}])
     def test_who_waits_for_a_person_did_not_leave(self, owed: dict[str, object]) -> None:
         """Three hours of review with a silent customer: no interruption (case J19)."""
         talk = Talk()

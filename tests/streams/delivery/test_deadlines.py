@@ -176,7 +176,7 @@ def test_an_answer_ends_the_silence() -> None:
 
 
 @pytest.mark.parametrize("planning", [
-    {"owner": "human"}, {"handover": {"request_id": "hr-1"}}, {"reviews": {"rv-1": {"state": "open"}}}, {"flows": []},
+    {"owner": "human"}, {"handover": {"request_id": "hr-1"}}, {"reviews": {"rv-1": {"status": "open"}}}, {"flows": []},
 ])  # fmt: skip
 def test_who_waits_for_us_is_not_reminded(planning: dict[str, Any]) -> None:
     """No follow-up while a person owns it, a review is open, or no answer is awaited (R-002-32)."""
@@ -185,6 +185,15 @@ def test_who_waits_for_us_is_not_reminded(planning: dict[str, Any]) -> None:
     chat.later(300_000)
     assert [] == chat.outbound("follow_up")
     assert "delivery.follow_up.needless" in chat.rules()
+
+
+def test_a_review_of_the_past_stops_no_reminder() -> None:
+    """A review that was decided is remembered and owes nothing: the customer is reminded (R-002-32)."""
+    chat = _read(Chat())
+    chat.waits()
+    chat.planning(reviews={"rv-1": {"status": "approved"}})
+    chat.later(300_000)
+    assert 1 == len(chat.outbound("follow_up"))
 
 
 @pytest.mark.parametrize("waiting_for", ["tool", "review", "none"])
