@@ -15,11 +15,11 @@ LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 ORDER = re.compile(rb"/orders/([^/?]+)/logistics")
 
 
-def answer(head: bytes) -> tuple[int, bytes]:
-    """Status and JSON body for a request head."""
+def answer(head: bytes, body: bytes) -> tuple[int, bytes]:
+    """Status and JSON body for a request."""
     order = ORDER.search(head)
     if head.startswith(b"POST /v1/outbox"):
-        return 202, b'{"stored": true}'
+        return 202, orjson.dumps({"message_id": orjson.loads(body)["message_id"], "repeated": False})
     if order is None:
         return 404, b'{"error": {"code": "not_found", "message": "no such path"}}'
     event = {"at": 1_767_578_400_000, "text_zh": "包裹已发出", "text_en": "The parcel is on its way"}
@@ -49,8 +49,8 @@ class Stub(asyncio.Protocol):
             whole = end + 4 + (int(length.group(1)) if length else 0)
             if len(self._buffer) < whole:
                 return
+            status, body = answer(head, self._buffer[end + 4 : whole])
             self._buffer = self._buffer[whole:]
-            status, body = answer(head)
             if self._transport is not None:
                 self._transport.write(
                     b"HTTP/1.1 %d OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
