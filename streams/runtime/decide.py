@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -52,6 +52,7 @@ def standing(state: State, cause: Input) -> str | None:
     if cause.position is None:
         return None
     source, version, index = cause.position
+    # versions begin at 1, so (0, 0) lies below every position
     heard = tuple(runtime["heard"].get(f"{cause.topic}|{source}", (0, 0)))
     if (version, index) <= heard:
         return REPEAT
@@ -60,7 +61,8 @@ def standing(state: State, cause: Input) -> str | None:
 
 def decide(rows: Sequence[Row], state: State, cause: Input) -> Decided:
     """Run the topic's steps in table order. Raises StepFailedError when one of them does."""
-    draft = Draft(state, cause)
+    shut = cause if cause.clear is None else replace(cause, clear=None)
+    draft = Draft(state, shut)
     if cause.value is None:
         draft.reason("runtime.null", "a record without a value asks for nothing here")
     elif cause.position is None and recent_key(cause.topic, cause.id) in state["runtime"]["recent"]:
@@ -71,7 +73,7 @@ def decide(rows: Sequence[Row], state: State, cause: Input) -> Decided:
         if draft.get("kind") != "state":
             draft.set("state", "kind")
         for row in rows:
-            _run(row, draft, cause)
+            _run(row, draft, cause if row.opens_seal else shut)  # clear text is for those alone who may have it
         return finish(draft)
     return finish(unopened(draft))
 
@@ -103,6 +105,7 @@ def _take_timer(draft: Draft, cause: Input) -> bool:
     timer = draft.get("timers", cause.value.name)
     if timer is None or timer["set_by"] != cause.value.set_by:
         return False
+    # before the steps run: one that sets the same name anew must not be undone
     draft.cancel(cause.value.name)
     return True
 

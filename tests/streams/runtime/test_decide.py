@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory.bus import apply, empty
 from schemas.state import Diff
-from schemas.step import Draft, Input
+from schemas.step import Draft, Input, Step
 from streams.runtime.decide import AHEAD, REDELIVERED, REPEAT, StepFailedError, decide, standing
 from streams.runtime.table import Row
 from tests.streams.runtime.support import WHO, event, plan, rows
@@ -137,3 +137,20 @@ def _at(state: Any, path: str) -> Any:
     for part in path.split("/")[1:]:
         state = state.get(part) if isinstance(state, dict) else None
     return state
+
+
+def test_clear_text_reaches_only_the_row_that_may_open_it() -> None:
+    """Of two rows on one topic the one that may not open seals sees none, neither in its input nor through the draft."""
+    seen: dict[str, Any] = {}
+
+    def look(name: str) -> Step:
+        def step(draft: Draft, cause: Input) -> None:
+            seen[name] = (cause.clear, draft.cause.clear)
+
+        return step
+
+    table = [Row("opens", ("channel.events",), look("opens"), "", "", "", opens_seal=True),
+             Row("reads", ("channel.events",), look("reads"), "", "", "")]  # fmt: skip
+    decide(table, empty(WHO), _input(clear={"text": "13800000000"}))
+
+    assert {"opens": ({"text": "13800000000"}, None), "reads": (None, None)} == seen
