@@ -48,6 +48,7 @@ class InterlockApp(App):
 
     def __init__(self, settings: Settings, intake: Opening) -> None:
         self.intake = intake
+        # for Faust's own bookkeeping; the consumer is given all of them, see ConsumerThread
         first = settings.bootstrap_servers.split(",")[0]
         super().__init__(
             settings.group,
@@ -58,9 +59,11 @@ class InterlockApp(App):
             web_enabled=False,
             topic_allow_declare=False,
             topic_disable_leader=True,
+            # the owner bounds the wait; Faust would hold up the group until the last slow call has ended
             stream_wait_empty=False,
             broker_session_timeout=settings.session_timeout_ms / 1000,
             broker_heartbeat_interval=settings.heartbeat_ms / 1000,
+            # for lag tools and people: nothing goes on from the group's offsets
             broker_commit_interval=2.0,
             broker_request_timeout=40.0,
         )

@@ -28,6 +28,8 @@ QUOTED_LINES = 15
 
 log = logging.getLogger(__name__)
 
+# small where Kafka is generous: each of several hundred partitions preallocates its indexes, and 50 partitions of
+# each internal topic would be made at the first start; a group of one waits for nobody
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1

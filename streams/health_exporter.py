@@ -102,6 +102,7 @@ class HealthExporter:
             for message in messages:
                 if message.error() is None:
                     consumer.store_offsets(message)
+            # lost with a crash, it is read again: a repeat has the same revision and moves no gauge
             consumer.commit(asynchronous=True)
 
     def _read(self, message: Any) -> None:

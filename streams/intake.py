@@ -42,6 +42,7 @@ def intake(raw: RawEvent, keys: KeyStore) -> ChannelEvent:
     masked = _masked(raw.body)
     hidden = None
     if masked != raw.body:
+        # all of the body, not only what was masked: whoever may open it needs no merging
         hidden = seal(keys, raw.conversation, orjson.dumps(raw.body.model_dump(mode="json")))
     return ChannelEvent(
         id=raw.id, shop=raw.shop, channel=raw.channel, sender=raw.sender, occurred_at=raw.occurred_at,

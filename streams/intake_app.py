@@ -79,6 +79,7 @@ class IntakeApp:
         self._consumer = Consumer(consumer_config(
             settings, f"{settings.group}-intake", enable_partition_eof=False,
             session_timeout_ms=settings.session_timeout_ms, heartbeat_interval_ms=settings.heartbeat_ms,
+            # others read on while one joins: this app is stateless, so partitions may move one by one
             partition_assignment_strategy="cooperative-sticky"))  # fmt: skip
 
     def stop(self) -> None:
@@ -103,6 +104,7 @@ class IntakeApp:
         self._flush()
         crash("intake_app.sent")
         try:
+            # the broker has them all: only now may the group's offset pass them
             self._consumer.commit(offsets=_next(good), asynchronous=False)
         except KafkaException as error:  # the partition moved on: its next reader does these again, with the same ids
             log.warning("offsets of %s not committed: %s", RAW_TOPIC, words(error.args[0]))

@@ -66,6 +66,7 @@ def wanted_config(topic: Topic, settings: Settings) -> dict[str, str]:
         "compression.type": "zstd",
         "max.message.bytes": str(manifest.max_bytes + FRAMING_BYTES),
         "message.timestamp.type": "LogAppendTime",
+        # one replica may be away
         "min.insync.replicas": str(max(1, settings.replication - 1)),
         "retention.ms": str(topic.retention_ms(settings.retention_days)),
     }

@@ -149,6 +149,8 @@ class Worker:
 
     async def _shut_down(self, starting: asyncio.Task[None]) -> None:
         """Close the partitions, flush, leave the group: within seconds, whatever hangs."""
+        # partitions first, so that nothing new is sent while the producer empties; the group last, so that nobody
+        # opens the partitions before what was decided here is out
         await self._bounded("revoke", self._leave_partitions())
         left = await self.sender.close(FLUSH_S)
         if left:

@@ -91,6 +91,7 @@ def report(draft: Draft, cfg: DeliverySettings, receipt: Receipt) -> None:
     message_id, event = receipt.message_id, Event(receipt.state)
     message = draft.get("actions", "messages", message_id)
     attempt = receipt.attempt or message["attempt"]
+    # our own sender's word ends its effect, whatever it says; a vendor's receipt never does
     if receipt.source == "sender":
         draft.settle(f"{message_id}:{attempt}")
     current = attempt >= message["attempt"]
@@ -115,8 +116,9 @@ def report(draft: Draft, cfg: DeliverySettings, receipt: Receipt) -> None:
         draft.reason("delivery.receipt.repeat", f"{event} was reported before", receipt.receipt_id, message_id)
 
 
-def change(draft: Draft, cfg: DeliverySettings, message_id: str, after: Held, receipt: Receipt | None = None,
-           reason: str = "") -> None:
+def change(
+    draft: Draft, cfg: DeliverySettings, message_id: str, after: Held, receipt: Receipt | None = None, reason: str = ""
+) -> None:
     """Put a message into a row of the table; publish it; start and stop the deadlines that follow from it."""
     message = draft.get("actions", "messages", message_id)
     reason = receipt.reason if receipt else reason
@@ -133,11 +135,13 @@ def change(draft: Draft, cfg: DeliverySettings, message_id: str, after: Held, re
         _ask_person(draft, message_id, message, reason)
 
 
-def publish(draft: Draft, message_id: str, previous: str | None, receipt: Receipt | None = None, *,
-            late: bool = False) -> None:
+def publish(
+    draft: Draft, message_id: str, previous: str | None, receipt: Receipt | None = None, *, late: bool = False
+) -> None:
     """What we hold to be true now, on delivery.states. No time is invented: without the provider's, none (A07)."""
     message = draft.get("actions", "messages", message_id)
     provider_at = receipt.occurred_at if receipt else None
+    # negative when the provider's clock is behind ours: then it says nothing
     latency = provider_at - message["queued_at"] if provider_at else -1
     draft.emit("delivery.states", DeliveryStatus(
         message_id=message_id, session_id=message["session_id"], state=state_of(row_of(message)),
@@ -171,6 +175,7 @@ def trim(draft: Draft, most: int) -> None:
     excess = len(messages) - most
     if excess <= 0:
         return
+    # a deadline or a send that is still to come would find no message
     busy = {name.partition(":")[2] for name in draft.get("timers")}
     busy |= {effect.rpartition(":")[0] for effect in draft.get("pending")}
     oldest = sorted(messages, key=lambda message_id: (messages[message_id]["queued_at"], message_id))
@@ -206,6 +211,7 @@ def _display(draft: Draft, cfg: DeliverySettings, message: dict[str, Any], recei
 
 def _start(draft: Draft, cfg: DeliverySettings, message_id: str, after: Held) -> None:
     """The attempt is out: from here count the 15 s to an assumed display and the 30 s to a resend."""
+    # by our own time: the provider's may be wrong, or missing
     update(draft, message_id, sent_at=draft.now)
     data = {"message_id": message_id}
     if after is Held.SENT:

@@ -25,6 +25,7 @@ def park(draft: Draft, cfg: DeliverySettings, cause: Input) -> None:
     entry = {"receipt": receipt.model_dump(mode="json"), "parked_at": draft.now, "partition": cause.partition,
              "offset": cause.offset}  # fmt: skip
     draft.reason("delivery.parked", "it came before the message that it is of", receipt.receipt_id, receipt.message_id)
+    # the oldest goes: its message is the least likely to come still
     overflow = [*parked, entry][: -cfg.parked_max]
     for other in overflow:
         orphan(draft, other, f"more than {cfg.parked_max} receipts wait for their messages")

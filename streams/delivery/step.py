@@ -37,6 +37,7 @@ def _receipt(draft: Draft, cfg: DeliverySettings, cause: Input) -> None:
     if find(draft, cause.value.message_id) is None:
         parked.park(draft, cfg, cause)
     else:
+        # the customer's own client reported it, so somebody is there
         if cause.value.source == "client":
             _online(draft, online=True)
         report(draft, cfg, cause.value)

@@ -76,6 +76,7 @@ def _problems(spec: ToolSpec, args: Mapping[str, Any], data: Mapping[str, Any]) 
         if data.get(name) not in values:
             yield f"{name} is none of {', '.join(values)}"
     for name in spec.output_schema.required:
+        # an answer about another order is no success of this call
         if name in args and data.get(name) != args[name]:
             yield f"{name} is not the one that was asked for"
 

@@ -48,6 +48,7 @@ def build(spec: ToolSpec, call: ToolCall, base_url: str, conversation: str, open
             message = f"setting {spec.auth.token_setting} holds no token for {spec.name}"
             raise NotSentError(ToolError(code="no_credentials", message=message))
         headers["Authorization"] = f"Bearer {token}"
+    # quoted whole: an argument with a slash must not lead to another path
     path = spec.path.format(**{name: quote(str(args.get(name, "")), safe="") for name in spec.path_fields})
     body = {field: args[name] for field, name in spec.body.items() if name in args}
     return HttpCall(
@@ -65,6 +66,7 @@ def clear_arguments(call: ToolCall, conversation: str, opener: Opener) -> dict[s
         clear = {} if opened is None else orjson.loads(opened)
         args.update({name: clear[name] for name in call.args_sensitive if name in clear and name in args})
     for name in call.args_sensitive:
+        # a masked value would be taken for the real one: an address, a phone number
         if MASK in str(args.get(name, "")):
             message = f"{name} is masked and its clear value can't be opened: its key is gone"
             raise NotSentError(ToolError(code="seal_lost", message=message))

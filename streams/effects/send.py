@@ -43,6 +43,7 @@ class SendHandler:
         for number in range(RETRIES + 1):
             left = min(effect.timeout_ms, until - self._clock.now_ms())
             try:
+                # httpx's time-outs are for each phase; this one is for all of it
                 async with asyncio.timeout(max(left, 1) / 1000):
                     answer = await self._client.post(self._url, json=_body(effect), timeout=None)
             except (TimeoutError, *BROKEN) as error:
@@ -83,6 +84,7 @@ def _judge(answer: httpx.Response, message_id: str) -> tuple[str, bool] | None:
         reason = f"{error.get('code', answer.status_code)}: {error.get('message', '')} {error.get('field', '')}".strip()
     elif body.get("errcode") not in (None, 0):
         reason = f"errcode {body['errcode']}: {body.get('errmsg', '')}"
+    # the id, not only the status: a proxy in between can answer 202, too
     elif answer.status_code == 202 and body.get("message_id") == message_id:
         return None
     else:

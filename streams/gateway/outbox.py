@@ -51,6 +51,7 @@ class Outbox:
     def __init__(self, path: Path | None, now_ms: Callable[[], int]) -> None:
         self._now = now_ms
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
+        # full: a 202 makes the message `sent`, so it must survive a power cut
         self._db.executescript("pragma journal_mode=wal; pragma synchronous=full;" + _TABLE)
         self._waiting: list[tuple[str, OutboundMessage, asyncio.Future[Kept]]] = []
         self._news: defaultdict[str, list[asyncio.Event]] = defaultdict(list)

@@ -16,6 +16,7 @@ from schemas.people import HumanDecision
 
 MAX_BODY = 4 * 1024 * 1024
 MAX_BATCH = 500
+# no JSON at all is 400; JSON that is no event is 422
 _UNREADABLE = frozenset({"empty", "too_deep", "not_utf8", "not_json", "repeated_key", "number_range"})
 
 M = TypeVar("M", bound=Model)
@@ -46,6 +47,7 @@ async def read_json(request: Request) -> Any:
     """The body as plain data, ids that came as integers as exact text (B05). Raises RefusedError."""
     body = b""
     try:
+        # piece by piece: a body that names no length must not fill the memory first
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_BODY:

@@ -12,6 +12,7 @@ from streams.runtime.wire import SYSTEM_TOPICS
 from streams.settings import Settings
 
 TIMER = "session.close"
+# `runtime`: versions, known ids and emit positions go on; `feedback`: a repeat is found across sessions (3 days)
 KEPT = ("kind", "schema", "conversation", "version", "now", "runtime", "feedback", "session")
 
 

@@ -140,6 +140,7 @@ class Snapshots:
             row = saved(self._bus, conversation)
             if row is not None:
                 rows.append(row)
+            # encoding must be done on the loop, where states change; so that it holds up nobody, others come in between
             if count % CHUNK == 0:
                 await asyncio.sleep(0)
         try:
@@ -154,6 +155,7 @@ class Snapshots:
     def _leave(self, row: SavedState) -> None:
         """A closed conversation leaves memory once its residue is on disk and on state.updates, and nobody is at it."""
         state = self._bus.read(row.conversation)
+        # a newer version was committed while the file was written: that one is not on disk
         if state is None or state["version"] != row.version:
             return
         if self._stays(row.conversation):

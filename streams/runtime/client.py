@@ -53,6 +53,7 @@ def consumer_config(settings: Settings, group: str, **extra: Any) -> dict[str, A
         "isolation.level": "read_committed",
         "auto.offset.reset": "earliest",
         "enable.partition.eof": True,
+        # a larger record still comes: the first of an answer is given whatever its size
         "fetch.message.max.bytes": 4 * 1024 * 1024,
         "fetch.max.bytes": 64 * 1024 * 1024,
         "queued.max.messages.kbytes": 128 * 1024,

@@ -43,6 +43,7 @@ class KafkaCommitter:
             settings, transactional_id=self.name, transaction_timeout_ms=TRANSACTION_MS,
             message_timeout_ms=TRANSACTION_MS, client_id=f"{settings.group}-commit-{partition}",
         )  # fmt: skip
+        # not the default pool: a commit that waits for its broker would hold the thread that another partition needs
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"commit-{partition}")
         self._producer: Producer | None = None
         self._metrics = metrics
@@ -89,6 +90,7 @@ class KafkaCommitter:
     def _connect(self) -> None:
         self._producer = Producer(self._config)
         try:
+            # connections and metadata now: between the group's yes and the fence nothing may be slow
             self._producer.list_topics(timeout=RETRY_S)
         except KafkaException as error:
             raise _lost(self.name, "connect", error.args[0]) from error
@@ -103,6 +105,7 @@ class KafkaCommitter:
             serve(producer.init_transactions, CALL_S)
         except KafkaException as error:
             reason: KafkaError = error.args[0]
+            # a time-out says nothing: the broker may still be ending the last owner's transaction
             if not reason.retriable():
                 raise _lost(self.name, "init_transactions", reason) from error
             return False
@@ -126,6 +129,7 @@ class KafkaCommitter:
 
     def _transaction(self, batch: Sequence[Outgoing], until: float) -> list[tuple[int, int]]:
         producer = self._ready()
+        # confirmations come in any order; each fills its own place
         placed: list[tuple[int, int] | None] = [None] * len(batch)
         failures: list[KafkaError] = []
         crash("transaction.before")
@@ -134,6 +138,7 @@ class KafkaCommitter:
             crash("transaction.begun")
             for index, record in enumerate(batch):
                 self._produce(producer, record, index, placed, failures, until)
+            # flush sends what lingers at once; half a second at a time, so that a failure ends the wait early
             while len(producer) and not failures and time.monotonic() < until:
                 serve(producer.flush, 0.5)
         except KafkaException as error:
@@ -171,8 +176,10 @@ class KafkaCommitter:
                 serve(producer.commit_transaction, CALL_S)
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
+                # known not to be committed: the only outcome after which the same decisions may be tried once more
                 if reason.txn_requires_abort():
                     self._abort(producer, reason, until)
+                # perhaps committed: only the next owner's reader can tell, so nothing may follow from it here
                 if not reason.retriable() or time.monotonic() > until or self._closed:
                     raise _lost(self.name, "commit_transaction", reason) from error
             else:

@@ -81,6 +81,8 @@ def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordEr
 def pause(state: State, record: Record, limit: int) -> Decided:
     """The partition's system conversation records that the topic is paused from this record on."""
     partition = record.partition
+    # the place of the record over the limit: all dead letters up to it are decided, so its offset, which the
+    # system conversation now counts as handled, passes none that is still queued there
     cause = Input(
         topic=record.topic, partition=partition, offset=record.offset, time=record.time,
         key=system_conversation(partition), id=f"pause-{record.topic}-{partition}-{record.offset}",

@@ -44,6 +44,7 @@ class EffectRunner:
 
     def committed(self, before: State, after: State) -> None:
         """Start what a committed decision declared."""
+        # the same object: a state shares with the one before it what the decision did not touch
         if after["pending"] is before["pending"]:
             return
         for effect_id, pending in after["pending"].items():
@@ -73,6 +74,7 @@ class EffectRunner:
     async def _run(self, effect: Effect, *, taken_over: bool) -> None:
         if taken_over:  # the one before us may still be at it until then
             await asyncio.sleep(max(0, effect.deadline + effect.timeout_ms - self._clock.now_ms()) / 1000)
+        # looked up each time: a fact from elsewhere, such as a person's word, may have settled it meanwhile
         while self._pending(effect):
             try:
                 crash(f"effect.{effect.kind}.before")
@@ -83,6 +85,7 @@ class EffectRunner:
                 taken_over = True  # it may have happened: only ask, or repeat with the same key
                 await asyncio.sleep(RETRY_S)
                 continue
+            # not settled here: the decision on the fact does that, so a crash before it leaves the effect pending
             for fact in facts:
                 self._publish(fact)
             return

@@ -39,6 +39,7 @@ class Emitter:
             crash("emit.after")
 
     def _acknowledged(self, entry: list[int], done: asyncio.Future[int]) -> None:
+        # the sender was closed: the diff stays open here, and the next owner publishes it again
         if done.cancelled():
             return
         error = done.exception()
@@ -46,6 +47,7 @@ class Emitter:
             self._on_lost(error)
             return
         entry[1] -= 1
+        # from the front only: `unsent` must lie below every open emit, whatever was confirmed behind it
         while self._open and self._open[0][1] == 0:
             self._open.popleft()
 

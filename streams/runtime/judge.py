@@ -71,6 +71,7 @@ class Judge:
         if isinstance(record, PauseRequest):
             return pause(state, record, self._dlq_limit)
         decided, bad = self._judged(state, record)
+        # a repeat says nothing of its producer: it neither counts nor ends a row
         over = self._limit.decided(record, bad=bad if decided is not None else None)
         if over is not None:
             self._over_limit(over)
@@ -101,6 +102,7 @@ class Judge:
 
         Found before the commit: afterwards the emit could never be sent, and the partition never go on.
         """
+        # the diff holds its emits: below the smallest limit nothing in it can be too large
         if len(encoded) < LARGE:
             return decided
         sizes = [(emit["topic"], len(orjson.dumps(emit["data"]))) for emit in decided.diff["emits"]]
@@ -126,6 +128,7 @@ class Judge:
         for row in rows:
             if row.needs is not None:
                 gathered |= {name: self._ports.answer(name, query) for name, query in row.needs(state, cause).items()}
+        # opened only where a row may: the clear text must not pass through steps that have no need of it
         clear = self._ports.open_seal(cause) if any(row.opens_seal for row in rows) else None
         if not gathered and clear is None:
             return cause

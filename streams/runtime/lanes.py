@@ -16,6 +16,7 @@ class Watermark:
 
     def __init__(self, position: int) -> None:
         self._position = position
+        # in offset order, so the lowest open record is at the head; `_done` has only what ended before its turn
         self._open: deque[int] = deque()
         self._done: set[int] = set()
 
@@ -68,6 +69,7 @@ class Lanes:
 
     def take(self) -> Iterator[tuple[str, Record]]:
         """Heads to decide, oldest lane first. Each one taken must be ended with `end`."""
+        # asked anew each time: a lane that becomes ready while the batch is decided is still in it
         while self._ready:
             conversation = self._ready.popleft()
             yield conversation, self._queues[conversation][0]

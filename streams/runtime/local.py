@@ -71,6 +71,7 @@ class LocalCommit:
 
     async def commit(self, batch: Sequence[Outgoing]) -> list[tuple[int, int]]:
         """See CommitPort."""
+        # as on Kafka: nothing is committed in the turn in which it is asked for
         await asyncio.sleep(0)
         placed = [self._log.append(outgoing) for outgoing in batch]
         if self.lose_next:
@@ -164,6 +165,7 @@ class LocalInterlock:
 
         Raises TimeoutError after two minutes, and whatever closed a partition.
         """
+        # three quiet looks in a row: a task that was only just woken shows in the next turn
         quiet = 0
         async with asyncio.timeout(SETTLE_MS / 1000):
             while quiet < 3:

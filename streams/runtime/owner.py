@@ -147,6 +147,7 @@ class Owner:
         began = time.monotonic()
         committer = KafkaCommitter(self.settings, number, self._metrics)
         try:
+            # this order is the promise: once fenced nobody writes behind us, so the end that is read is the end
             await self._fence(committer, epoch)
             recovered = await self._recover(number, epoch)
             await self._still_member(number)
@@ -226,6 +227,7 @@ class Owner:
             return
         del self._parts[part.number]
         self._full.discard(part.number)
+        # nobody would take what is read now; the next assignment sets positions from the diffs
         self.group.hold((topic, part.number) for topic in self.topics)
         task = asyncio.create_task(self._close(part))
         self._closing.add(task)
@@ -253,6 +255,7 @@ class Owner:
         while self._losses and self._losses[0] < now - LOSSES_S:
             self._losses.popleft()
         self._losses.append(now)
+        # one loss is a fence or a slow broker: a quick rejoin; many are an outage, and each rejoin closes all
         return 0.0 if len(self._losses) == 1 else min(SLOWEST_S, 0.25 * 2 ** min(len(self._losses), 10))
 
     def _rejoin(self, epoch: int) -> None:
@@ -284,12 +287,14 @@ class Owner:
             self._refill(self._parts[number])
         for (topic, number), position in positions.items():
             part = self._parts.get(number)
+            # while records wait here, not all below the position was offered
             if part is not None and not part.waiting:
                 part.runtime.progress(topic, position)
         for part in self._parts.values():
             self._hold(part)
 
     def _refill(self, part: Part) -> None:
+        # from half on: stopping and starting the fetcher for each free place would cost more than the wait
         if part.runtime.in_flight > self.settings.lanes_max // 2:
             return
         while part.waiting and part.runtime.in_flight < self.settings.lanes_max:

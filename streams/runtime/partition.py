@@ -88,10 +88,10 @@ class PartitionRuntime:
             self._checkpoint.changed(conversation)
             if self._snapshots is not None:
                 self._snapshots.changed(conversation)
-        self._emitter.start_at(recovered.diff_offset + 1)
         for offset, diff in recovered.resend:
             self._emitter.publish(offset, diff)
-        self._emitter.start_at(recovered.diff_offset + 1)
+        self._emitter.start_at(recovered.diff_offset + 1)  # the diffs behind the last of these had no emits
+        # only those with deadlines or calls are decoded now, all others when they are first touched
         for encoded in filter(restless, recovered.states.values()):
             state = orjson.loads(encoded)
             self._timers.recovered(state)
@@ -125,6 +125,7 @@ class PartitionRuntime:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
+        # the first reason counts: closing makes others fail behind it
         if not self.failed.done():
             log.error("partition %d closes: %s", self.partition, error)
             self.failed.set_result(error)
@@ -134,6 +135,7 @@ class PartitionRuntime:
     def offer(self, record: Record) -> None:
         """One record of an input topic, in offset order for each topic."""
         mark = self._marks[record.topic]
+        # after a seek the fetcher may still give a record that was read before
         if not mark.offered(record.offset):
             return
         self._judge.read(record)
@@ -176,6 +178,7 @@ class PartitionRuntime:
         """The committed state, or None for a conversation that never was here."""
         state = self._bus.read(conversation)
         if state is None:
+            # closed, and heard again: its versions go on from its residue (promise 3)
             encoded = self._ports.residue(conversation)
             if encoded is not None:
                 self._bus.load(conversation, encoded)
@@ -208,6 +211,7 @@ class PartitionRuntime:
                 batch = await self._batch()
                 if not batch:
                     break
+                # its own task, shielded: a close waits for a commit that was handed over, and does not break it off
                 self._commit_task = asyncio.create_task(self._commit(batch))
                 await asyncio.shield(self._commit_task)
             self._committing = False
@@ -215,6 +219,7 @@ class PartitionRuntime:
     async def _batch(self) -> list[Ready]:
         """Decide heads of lanes until the batch is full; what needs no decision is ended on the way."""
         batch: list[Ready] = []
+        # once a batch: they only grow, so what holds now is true for every diff in it
         size, handled, unsent = 0, self.handled(), self._emitter.unsent
         for turn, (conversation, record) in enumerate(self._lanes.take(), 1):
             if turn % TURN == 0:
@@ -287,6 +292,7 @@ class PartitionRuntime:
         """The diff is committed: bus, emits, effects and timers follow."""
         before, after = decided.before, decided.after
         conversation = after["conversation"]
+        # the bus first: whoever follows reads the committed state from it
         self._bus.write(after, before["version"])
         self._emitter.publish(offset, decided.diff)
         self._effects.committed(before, after)

@@ -91,6 +91,7 @@ class LogReader:
 
     def read(self, topic: str, partition: int, offset: int) -> Iterator[Message]:
         """Records from `offset` on. The end is a position, so that markers there do no harm (cases C15, D01)."""
+        # there is nothing to wait for; beyond the end the client would begin again at the start
         if offset >= self.bounds(topic, partition)[1]:
             return
         place = TopicPartition(topic, partition, offset)
@@ -107,6 +108,7 @@ class LogReader:
                         heard = time.monotonic()
                         yield item
                     elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                        # the end of an earlier assignment may still be queued
                         if item.topic() == topic:
                             return
                     else:
@@ -139,6 +141,7 @@ def _last_mark(reader: Reads, partition: int) -> int:
     first, end = reader.bounds(UPDATES, partition)
     marker, window, found = f"~mark/{partition}".encode(), 2_000, -1
     while True:
+        # marks come once a second while there is work, so one is near the end; each further look is eight times longer
         start = max(first, end - window)
         for item in reader.read(UPDATES, partition, start):
             if item.key() == marker:
@@ -195,13 +198,12 @@ class _Rebuild:
         states = self._states
         for conversation, state in self._touched.items():
             states[conversation] = orjson.dumps(state)
-        while self._open and self._open[0][0] < self._unsent:
-            self._open.popleft()
         return Recovered(states=states, handled=self._handled, diff_offset=self._last, unsent=self._unsent,
                          resend=list(self._open), changed=list(self._changed))  # fmt: skip
 
     def _add(self, offset: int, diff: Mapping[str, Any]) -> None:
         self._last = max(self._last, offset)
+        # these only grow, but the diffs of one batch carry what held when the batch was begun
         for topic, below in diff["handled"].items():
             if below > self._handled.get(topic, 0):
                 self._handled[topic] = below

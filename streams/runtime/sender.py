@@ -49,6 +49,7 @@ class KafkaSender:
         """Hand over now, in call order; a full queue makes the record wait here, it is never lost (case C21)."""
         future: asyncio.Future[int] = self._loop.create_future()
         crash("send.before")
+        # behind those that wait, also when there is room again: emits keep their order
         if self._waiting or not self._hand_over(record, future):
             self._waiting.append((record, future))
         crash("send.handed_over")
@@ -70,12 +71,14 @@ class KafkaSender:
         self._take()
         for _, future in self._waiting:
             future.cancel()
+        # what is left stands in the diffs, from the last one's `unsent` on
         if left:
             self._producer.purge()
         return left
 
     def _hand_over(self, record: Outgoing, future: asyncio.Future[int]) -> bool:
         def delivered(error: KafkaError | None, message: Message) -> None:
+            # on the poll thread: the loop is woken once for all that is confirmed until it looks
             self._done.append((future, message.offset() or 0, error))
             if not self._woken:
                 self._woken = True
@@ -102,6 +105,7 @@ class KafkaSender:
 
     def _take(self) -> None:
         """On the loop: tell those who wait, then hand over what waits for room."""
+        # before the queue is emptied: what is confirmed meanwhile wakes the loop once more, which does no harm
         self._woken = False
         while self._done:
             future, offset, error = self._done.popleft()

@@ -52,6 +52,7 @@ class LocalSnapshots:
 
     def adopt(self, partition: int, loaded: Loaded) -> None:
         """A new file from a checkpoint; its residues leave memory."""
+        # no checkpoint: the first snapshot will have all that the diffs give
         if loaded.mark is None:
             return
         closed: list[str] = []
@@ -60,6 +61,7 @@ class LocalSnapshots:
                 fresh.add(rows)
                 closed.extend(row.conversation for row in rows if row.kind == "residue")
             fresh.finish(Mark(**loaded.mark))
+        # a closed conversation is found by `find`, when it is heard again
         for conversation in closed:
             del loaded.states[conversation]
 

@@ -37,7 +37,10 @@ class Timers:
         self._handled = handled
         self._publish = publish
         self._skewed = skewed
+        # (due, conversation, name, version that set it); a cancelled one stays until it is due and is then left out,
+        # as looking for it in the heap would cost more than keeping it
         self._heap: list[tuple[int, str, str, int]] = []
+        # published and not decided yet: it must not fire again meanwhile; the decision takes it out
         self._fired: set[tuple[str, str, int]] = set()
         self._changed = asyncio.Event()
 
@@ -70,12 +73,15 @@ class Timers:
         while True:
             await self._wait()
             due = self._due()
+            # late is better than wrong: nothing fires while the clocks disagree on what time it is
             if due and self._skewed():
                 self._put_back(due)
                 await asyncio.sleep(SKEWED_S)
             if not due or self._skewed():
                 continue
+            # asked after the deadline has passed: all that was appended before it lies below these ends
             ends = await self._offsets.ends(self._partition)
+            # a paused topic holds up all deadlines of the partition: what it keeps may be what cancels them
             while not self._passed(ends):  # noqa: ASYNC110 (the lanes know nothing of barriers)
                 await asyncio.sleep(POLL_S)
             for entry in due:
@@ -115,6 +121,7 @@ class Timers:
 
     def _fire(self, due: int, conversation: str, name: str, set_by: int) -> None:
         index = self._index(due, conversation, name, set_by)
+        # cancelled by a record that the barrier waited for: what the barrier is there for
         if index is None:
             return
         state = self._read(conversation)

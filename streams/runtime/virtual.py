@@ -21,6 +21,7 @@ class _JumpSelector(selectors.DefaultSelector):
         self.elapsed = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        # never waits: nobody is ready and a timer is set, so time is moved to the timer
         ready = super().select(0)
         if not ready and timeout:
             self.elapsed += timeout

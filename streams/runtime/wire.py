@@ -38,6 +38,7 @@ def lane_of(record: Record, partitions: int) -> str:
         return home
     if not _CONVERSATION.fullmatch(key) or len(key) > MAX_CONVERSATION_CHARS or not key.isprintable():
         return home
+    # hashed again for each record: the only proof that a foreign producer placed its keys as we do
     return key if partition_of(record.key, partitions) == record.partition else home
 
 
@@ -76,6 +77,7 @@ def bare(record: Record, conversation: str, kind: str = "unreadable") -> Input:
 def emit_record(diff: Mapping[str, Any], index: int, partition_for: Callable[[str], int]) -> Outgoing:
     """The record of a diff's emit, with its position and the one before it."""
     emit = diff["emits"][index]
+    # all of it from the diff, the time too: published again it is the same record, byte for byte
     headers = cloudevents.headers_for(
         id=emit["id"], type=emit["type"], source=SOURCE, time_ms=diff["now"], subject=emit["key"],
         traceparent=cloudevents.child(diff["cause"]["trace"], emit["id"]),
