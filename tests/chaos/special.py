@@ -93,8 +93,11 @@ async def frozen_in_fence(run: Run, report: Report, *, point: str, steals: bool)
     await run.takes_over(report, survivor, froze)
     joiner.signal(signal.SIGCONT)
     if steals:
+        survivor.look()
+        before = len(survivor.lost)
         await asyncio.sleep(QUIET_S)
-        report.note = f"{len(survivor.lost)} partitions lost for a moment"
+        survivor.look()
+        report.note = f"{len(survivor.lost) - before} partitions lost for a moment"
     else:
         await keeps(report, survivor)
     await run.stand.opened(joiner, 1)
