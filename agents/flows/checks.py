@@ -47,9 +47,10 @@ def refundable(slots: Slots, data: Data, now: int) -> Outcome:
     return Outcome("ok", "", {**facts, "amount_fen": left if amount is None else amount})
 
 
-def changeable(_slots: Slots, data: Data, _now: int) -> Outcome:
-    """The parcel has not left yet."""
-    facts = {"items": order_text(data), "status": data["status"]}
+def changeable(slots: Slots, data: Data, _now: int) -> Outcome:
+    """The parcel has not left yet. `goes_to` is all that would be changed, so that the yes is to all of it."""
+    goes_to = ", ".join(slots[name] for name in ("address", "phone") if slots.get(name))
+    facts = {"items": order_text(data), "status": data["status"], "goes_to": goes_to}
     if data["status"] == "paid":
         return Outcome("ok", "", facts)
     return Outcome("violates", "closed" if data["status"] == "closed" else "already_shipped", facts)

@@ -8,10 +8,14 @@ from typing import Any
 from agents.flows.engine import missing
 from agents.planning import calls, moves, wishes
 from agents.planning.desk import Desk, FlowDict
+from agents.understanding.intents import CLEAR
+from agents.understanding.places import likely
+from agents.understanding.rules import asks
 from schemas.messages import NormalizedMessage
 
 _FREE = {"reason", "address"}  # slots that any words may fill (R-003-11)
 _OF_ORDER = ("amount_fen", "left_fen", "items", "status", "choices")  # what follows from the order
+_FREE_INTENTS = {"inform", "out_of_scope", "complaint", "refund"}
 FREE_MIN, FREE_MAX = 2, 300  # characters of an answer in free words
 
 
@@ -58,7 +62,7 @@ def fits(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
         return True
     if state["waiting_for"] != "customer":
         return False
-    return node.slot in given or (node.slot in _FREE and _free(message) is not None)
+    return node.slot in given or _free(node.slot, message) is not None
 
 
 def another_order(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
@@ -74,8 +78,8 @@ def another_order(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bo
 def answer(desk: Desk, state: FlowDict, message: NormalizedMessage) -> None:
     """A message that belongs to the flow: new slots move it, a yes or no answers it, the rest is unclear."""
     node, given = desk.node_of(state), wishes.primary(message)
-    if node.slot in _FREE and node.slot not in given and message.intent not in {"confirm", "deny"}:
-        free = _free(message)
+    if node.slot is not None and node.slot not in given:
+        free = _free(node.slot, message)
         given = {**given, **({node.slot: free} if free is not None else {})}
     if fill(desk, state, given, message):
         _moved(desk, state)
@@ -85,10 +89,16 @@ def answer(desk: Desk, state: FlowDict, message: NormalizedMessage) -> None:
         unclear(desk, state)
 
 
-def _free(message: NormalizedMessage) -> str | None:
+def _free(slot: str | None, message: NormalizedMessage) -> str | None:
+    """The text as the slot's value, when free words may fill it: no question, no other clear topic, no "to where?"."""
     text = message.text.strip()
-    usable = FREE_MIN <= len(text) <= FREE_MAX and message.intent in {"inform", "out_of_scope", "complaint", "refund"}
-    return text if usable and any(char.isalpha() for char in text) else None
+    if slot not in _FREE or message.intent not in _FREE_INTENTS or not FREE_MIN <= len(text) <= FREE_MAX:
+        return None
+    if message.intent == "out_of_scope" and message.confidence >= CLEAR:
+        return None
+    if asks(text) or (slot == "address" and not likely(text)):
+        return None
+    return text if any(char.isalpha() for char in text) else None
 
 
 def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: NormalizedMessage) -> bool:

@@ -48,6 +48,11 @@ _LEAD = re.compile(
 _TAIL = re.compile(r"(?:吧|了|哦|啊|谢谢|可以吗|[,\s.])+$")
 
 
+def likely(text: str) -> bool:
+    """Whether there is a sign of a place in the text: a word of streets and houses, or a number."""
+    return _LIKELY.search(text) is not None
+
+
 def addresses(text: str, *, expected: bool = False, confirming: bool = False) -> Iterator[Hit]:
     """At most one address. `expected` takes the whole text: the customer was asked for one.
 

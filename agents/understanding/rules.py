@@ -21,8 +21,13 @@ _ANSWERS = _SLOT_FIELDS | {"choice", "reason", "time_reference"}
 _ORDERED = frozenset({"refund", "refund_status", "logistics", "change_address"})
 _BARE, _LOOSE, _UNKNOWN = 0.85, 0.65, 0.3  # inform: all of the text, part of it; out_of_scope: no word was known
 WISHES_MAX = 20  # of one message: 20,000 characters hold 4,000 order numbers
-_ASKS = re.compile(r"\?\s*$|(?:吗|么|呢)[。!\s]*$")
+_ASKS = re.compile(r"[?？]\s*$|(?:吗|么|呢)[。!\s]*$")
 _YIELDS = 0.7  # a task read below this gives way to the answer that the flow asked for
+
+
+def asks(text: str) -> bool:
+    """Whether the text ends as a question."""
+    return _ASKS.search(text) is not None
 
 
 @dataclass(slots=True)
@@ -86,7 +91,7 @@ class RuleUnderstanding:
         plain = text.strip()
         if len(plain) < 2 or only_a_number(plain) or any(mention.confidence >= _YIELDS for mention in spoken):
             return []
-        if not any(char.isalnum() for char in plain) or _ASKS.search(plain):
+        if not any(char.isalnum() for char in plain) or asks(plain):
             return []  # who asks back has given no reason
         start, plain = text.index(plain), plain[: slots.REASON_CHARS].rstrip()
         return [("reason", plain, start, start + len(plain))]

@@ -21,8 +21,9 @@ _SIZE = re.compile(
     FLAGS,
 )
 _BECAUSE = re.compile(
-    r"(?:因为|由于|原因是?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*(?P<why>[^。;!?\n]{2,200})", FLAGS
-)
+    r"(?:因为|由于|原因(?:是|为|改[成为])?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*"
+    r"(?P<why>[^。;!?\n]{2,200})", FLAGS
+)  # fmt: skip
 _REASON_END = re.compile(r"[,;。!?\n]|\.(?:\s|$)|我?(?:要|想)(?:退|换)|\s(?:and|so|please|i want)\b", FLAGS)
 _BECAUSE_END = re.compile(
     r"[,、] ?(?:请?给我|帮我|就|麻烦)?退|,? ?(?:所以|我要|我想|请|帮我|麻烦|\bso\b|\bi want\b|\bplease\b)", FLAGS
@@ -123,6 +124,6 @@ def _before(hit: Hit, money: list[Hit]) -> Hit:
 
 
 def _reason(text: str, start: int, stop: re.Match[str] | None, end: int) -> Iterator[Hit]:
-    said = text[start : min(stop.start() if stop else end, start + REASON_CHARS)].rstrip()
+    said = text[start : min(stop.start() if stop else end, start + REASON_CHARS)].rstrip(" \t\"'”’」』")
     if said:
         yield "reason", said, start, start + len(said)

@@ -69,7 +69,7 @@ def test_an_address_is_corrected_at_the_confirmation(text: str, place: str) -> N
 
 @pytest.mark.parametrize(("text", "reason"), [
     ("退1020，因为坏了，退五十块", "坏了"), ("退1020，因为尺码不对，给我退30", "尺码不对"),
-    ("refund OD100017 broken 150 yuan", "broken"),
+    ("原因改成尺码不合适", "尺码不合适"), ('退1020，"坏了"', "坏了"), ("refund OD100017 broken 150 yuan", "broken"),
 ])  # fmt: skip
 def test_a_reason_ends_where_the_wish_goes_on(text: str, reason: str) -> None:
     """The amount beside it is no part of why."""
@@ -95,6 +95,17 @@ def test_a_number_goes_with_its_verb(text: str, intent: str, order: str) -> None
     wish = read(text).wishes[0]
 
     assert (intent, {"order_id": order}) == (wish.intent, filled(wish.slots))
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("track OD100022 and refund OD100021", [("logistics", "OD100022"), ("refund", "OD100021")]),
+    ("1022到哪了，还有1020能退吗", [("logistics", "1022"), ("refund", "1020")]),
+    ("when will I get the money for OD100020?", [("refund_status", "OD100020")]),
+    ("1020多少天能退款", [("refund_status", "1020")]),
+])  # fmt: skip
+def test_two_verbs_are_two_wishes(text: str, wanted: list[tuple[str, str]]) -> None:
+    """F01: a word of the second wish does not change what the first one asks."""
+    assert wanted == [(wish.intent, wish.slots.order_id) for wish in read(text).wishes]
 
 
 def test_a_stop_keeps_its_order_beside_another_wish() -> None:
