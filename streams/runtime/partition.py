@@ -183,6 +183,8 @@ class PartitionRuntime:
             if encoded is not None:
                 self._bus.load(conversation, encoded)
                 state = self._bus.read(conversation)
+                if self._snapshots is not None:  # it leaves again with the next one, also if nothing is decided on it
+                    self._snapshots.changed(conversation)
         return state
 
     def publish(self, fact: Fact) -> None:

@@ -140,7 +140,7 @@ def _at(state: Any, path: str) -> Any:
 
 
 def test_clear_text_reaches_only_the_row_that_may_open_it() -> None:
-    """Of two rows on one topic the one that may not open seals sees none, neither in its input nor through the draft."""
+    """Of two rows on one topic the one that may not open seals sees none, not through the draft either (promise 9)."""
     seen: dict[str, Any] = {}
 
     def look(name: str) -> Step:
