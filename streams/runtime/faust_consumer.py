@@ -195,7 +195,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def _beat(self) -> float | None:
         coordinator = self._ensure_consumer()._coordinator
         asked = time.monotonic()
-        member: bool = await coordinator._do_heartbeat()
+        try:
+            member: bool = await coordinator._do_heartbeat()
+        except KafkaError as error:  # a code that the driver does not expect here; raised, it would look like our bug
+            log.warning("the coordinator does not say whether we are a member: %s", error)
+            return None
         return asked if member else None
 
     async def ends(self) -> Positions:
