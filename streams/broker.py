@@ -207,6 +207,7 @@ class EmbeddedKafka:
     def _configure(self) -> BrokerState:
         """Write the settings. Kept ports stay unless somebody else took them; a port asked for is not negotiable."""
         (self.folder / "data").mkdir(parents=True, exist_ok=True)
+        # the ports of before: workers and clients in other terminals still have them
         old = self.state
         if self._wanted and not _free(self._wanted):
             message = f"port {self._wanted} is taken: free it, or set INTERLOCK_KAFKA_PORT to another (0: any)"
@@ -259,6 +260,7 @@ class EmbeddedKafka:
         if state is None or not _is_broker(state.pid, self._properties):
             self._reap()
             return
+        # the pid is known to be this broker's, see `_is_broker`: a stale file must not end a stranger
         os.kill(state.pid, number)
         deadline = time.monotonic() + STOP_SECONDS
         while self.poll() is None and _is_broker(state.pid, self._properties):

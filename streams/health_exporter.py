@@ -57,6 +57,7 @@ class HealthScores:
     def publish(self, now_ms: int) -> None:
         """Set the gauges; a window that ended two windows ago says nothing of now, so it counts as none."""
         start, end = self._window
+        # no new window for so long: sessions are silent, or nobody scores them
         if now_ms - end > 2 * (end - start):
             self._scores.clear()
         scored = Counter(key[:2] for key in self._scores)

@@ -95,6 +95,7 @@ def kafka_jars(cache: Path | None = None) -> list[Path]:
             shutil.rmtree(staging, ignore_errors=True)
             try:
                 _fetch(staging / "repository", staging / "jars")
+                # the rename is the commit: the folder is there only when all of it is
                 (staging / "jars").rename(home)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)

@@ -50,6 +50,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, RawEvent | BadLine]]:
 
 
 def _event(number: int, value: bytes) -> RawEvent | BadLine:
+    # as one line it would be one event with a strange shape; the reader wants to know what to do
     if value.lstrip().startswith(b"["):
         return BadLine(number, "", "a JSON array: put each event on a line of its own")
     try:

@@ -104,6 +104,7 @@ class KafkaSource:
     def read(self, places: Sequence[Place], until_ms: int | None = None, keep: Keep | None = None) -> Iterator[Record]:
         """See LogSource. Raises ReadError when the broker goes away."""
         bounds = {place[:2]: self.bounds(*place[:2]) for place in places}
+        # below the first kept offset the client would jump by its own rule, in silence
         starts = {place[:2]: max(place[2], bounds[place[:2]][0]) for place in places}
         ends = {place: bounds[place][1] for place, start in starts.items() if start < bounds[place][1]}
         if not ends:
@@ -133,6 +134,7 @@ class KafkaSource:
             return
         if offset < end and (keep is None or keep(item.key(), item.value())):
             yield to_record(item)
+        # the end is what it was when the reading began: a busy topic would never end
         if offset >= end - 1:
             self._leave(place, ends)
 

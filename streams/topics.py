@@ -107,6 +107,7 @@ def apply_topics(
     for difference in differences:
         if difference.found == MISSING:
             continue
+        # more partitions would place keys anew, and a conversation would have two orders (promise 1)
         if alter and difference.setting != PARTITIONS:
             applied.altered.append(difference)
         else:

@@ -64,6 +64,7 @@ def follow_up(draft: Draft, message_id: str) -> None:
     if message is None or obstacle:
         draft.reason("delivery.follow_up.needless", obstacle, message_id)
         return
+    # before it is emitted: one follow-up a message, whatever becomes of it
     update(draft, message_id, followed_up=True)
     reminder = _reminder(draft, message_id, message)
     draft.emit("actions.outbound", reminder)

@@ -73,6 +73,7 @@ def _attempt(draft: Draft, known: dict[str, Any], message: OutboundMessage) -> b
     if message.attempt <= known["attempt"]:
         draft.reason("delivery.outbound.repeat", f"attempt {message.attempt} is declared already", message_id)
         return False
+    # the receipt overtook the resend: sent again, the customer would see it twice
     if row in _DONE:
         draft.reason("delivery.resend.needless", f"it was {row} before the resend went out", message_id)
         return False
@@ -229,6 +230,7 @@ def _unknown(draft: Draft, cfg: DeliverySettings, message: dict[str, Any], recei
     elif message["attempt"] >= cfg.attempts_max:
         change(draft, cfg, message_id, Held.FAILED, receipt)
     else:
+        # doubled: a channel that is down must not be met by all its messages every second
         delay = cfg.retry_ms * 2 ** (message["attempt"] - 1)
         update(draft, message_id, reason=receipt.reason)
         draft.timer(f"{RETRY}:{message_id}", draft.now + delay, {"message_id": message_id})

@@ -75,6 +75,7 @@ class ToolHandler:
 
     async def run(self, effect: Effect) -> Sequence[Fact]:
         """See EffectHandler. Not started after the deadline; a cancellation goes through at once (H09)."""
+        # checked here, not by the runner: only now is it about to leave
         now = self._clock.now_ms()
         if now >= effect.deadline:
             error = ToolError(code="deadline", message="not started: its deadline had passed")
@@ -108,6 +109,7 @@ class ToolHandler:
 
     async def _take_over(self, run: _Run) -> ToolResult | None:
         """What the owner before left behind: the outcome, or None when it must be (re)done."""
+        # a query changes nothing: it is simply made again
         if run.spec.risk == "query":
             return None
         done = await self._look(run)
@@ -159,6 +161,7 @@ class ToolHandler:
                                        headers=dict(http.headers), timeout=None) as response:  # fmt: skip
             async for chunk in response.aiter_bytes():
                 body += chunk
+                # an empty body fails the output schema; half a body might pass it
                 if len(body) > MAX_ANSWER:
                     return Answer(response.status_code, b"")
             return Answer(response.status_code, body, response.headers.get("Idempotency-Replayed") == "true")

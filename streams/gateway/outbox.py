@@ -121,12 +121,14 @@ class Outbox:
         for (conversation, _, done), kept in zip(waiting, stored, strict=True):
             if not done.done():
                 done.set_result(kept)
+            # only after the commit: a stream must not show what a crash would take back
             for news in self._news.get(conversation, ()) if kept.new else ():
                 news.set()
 
     def _one(self, conversation: str, message: OutboundMessage) -> Kept:
         row = self._db.execute("select attempt, at from outbox where conversation = ? and message_id = ?",
                                (conversation, message.message_id)).fetchone()  # fmt: skip
+        # a repeat of our own sender: the answer that it missed, with the time of then
         if row is not None and row[0] >= message.attempt:
             return Kept(new=False, at=row[1])
         now = self._now()

@@ -43,6 +43,7 @@ class TopicReader:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._take = take
+        # no group is joined: partitions are assigned by hand, so each gateway sees all requests
         self._consumer = Consumer(consumer_config(settings, f"{settings.group}-board", enable_partition_eof=False))
         self._topics, self._since_ms = topics, since_ms
         self._stop = threading.Event()

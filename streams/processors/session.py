@@ -42,6 +42,7 @@ def _close(draft: Draft, close_after_ms: int) -> None:
         draft.timer(TIMER, draft.now + close_after_ms)
         draft.reason("session.kept", "a call, message, deadline or person is still pending")
         return
+    # sections are reset, not removed: a state has the same shape open and closed
     nothing = empty(draft.conversation)
     for section in nothing:
         if section not in KEPT:

@@ -79,6 +79,7 @@ class Checkpoint:
         state in it does no harm: recovery skips the diffs at or below a loaded version.
         """
         if self._mark is None:
+            # nothing changed: no round, so a silent partition writes no marks either
             if not self._dirty or self._clock.now_ms() - self._last < self._interval_ms:
                 return []
             self._round, self._dirty, self._mark = self._dirty, {}, mark

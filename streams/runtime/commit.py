@@ -122,6 +122,7 @@ class KafkaCommitter:
             try:
                 return self._transaction(batch, until)
             except _TryAgainError as error:
+                # a partition that closes must not go on trying for the rest of the ten seconds
                 if time.monotonic() > until or self._closed:
                     message = f"{self.name}: not committed within {RETRY_S:.0f} s: {error}"
                     raise PartitionLostError(message) from error

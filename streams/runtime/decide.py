@@ -97,6 +97,7 @@ def _run(row: Row, draft: Draft, cause: Input) -> None:
         log.exception("step %s failed on %s [%d] at %d", row.name, cause.topic, cause.partition, cause.offset)
         if mark is None:
             raise StepFailedError(row.name, error) from error
+        # all of it: half of what a step sets is worse than nothing
         draft.rewind(mark)
         draft.reason("runtime.step_left_out", f"{row.name} failed: {type(error).__name__}", cause.id)
 
@@ -156,6 +157,7 @@ def _change(path: tuple[str, ...], before: Any, after: Any) -> dict[str, Any]:
 def _emits(draft: Draft, decision: Decision) -> list[dict[str, Any]]:
     last: dict[str, Sequence[int]] = dict(draft.origin["runtime"]["sent"])
     emits = []
+    # each names the one before it on its topic, so that a reader notices one that is missing
     for index, emit in enumerate(decision.emits):
         previous = last.get(emit.topic, (0, 0))
         emits.append({

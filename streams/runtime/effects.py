@@ -36,6 +36,7 @@ class EffectRunner:
         self._read = read
         self._publish = publish
         self._metrics = metrics
+        # by kind, for the gauge
         self._running: Counter[str] = Counter()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 

@@ -57,6 +57,7 @@ def report(number: int, runtime: Runtime, ends: Mapping[TopicPartition, int], me
         metrics.gauge("interlock_snapshot_age_seconds", max(0.0, age), partition=partition)
     for topic, below in runtime.handled().items():
         end = ends.get((topic, number))
+        # none before the first fetch of that partition, and a lag that nobody knows is not 0
         if end is not None:
             metrics.gauge("interlock_lag_records", max(0, end - below), topic=topic, partition=partition)
 

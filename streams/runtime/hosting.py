@@ -42,6 +42,7 @@ class KafkaHost:
         snapshots = self.snapshots
         ports = Ports(
             commit=commit, send=self.send, offsets=self.offsets, clock=self.clock, keys=self.keys, effects=self.effects,
+            # without a snapshot file a closed conversation stays in memory, so there is nothing to find
             residue=(lambda _: None) if snapshots is None else partial(snapshots.find, partition),
             snapshots=snapshots, metrics=self.metrics, open_seal=opener(self.keys),
         )  # fmt: skip

@@ -86,6 +86,7 @@ class Judge:
                 return self._measured(state, cause), False
         except BadRecordError as error:
             return self._dead(state, record, error), True
+        # our bug, on this record alone: the conversation goes on with the next one, and the letter can be redriven
         except StepFailedError as failed:
             return self._dead(state, record, BadRecordError(str(failed), topic=record.topic, code="step_failed")), True
         self._dropped(record, stands)

@@ -77,6 +77,7 @@ class Lanes:
     def end(self, conversation: str) -> None:
         """The conversation's head is handled; the next one is ready."""
         queue = self._queues[conversation]
+        # the head stays in its lane while it is decided, so the conversation counts as busy until here
         queue.popleft()
         self.in_flight -= 1
         if queue:

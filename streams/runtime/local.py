@@ -155,6 +155,7 @@ class LocalInterlock:
         if runtime is None:
             runtime = self._partitions[partition] = PartitionRuntime(partition, self._rows, self.ports, self._settings)
             runtime.start(recover_local(self.log, partition))
+            # offered from the start: what was handled lies below its watermark and is refused
             for topic in INPUT_TOPICS:
                 for record in self.log.records(topic, partition):
                     runtime.offer(record)

@@ -54,8 +54,10 @@ class KafkaOffsets:
         while self._asked:
             await asyncio.sleep(max(0.0, self._last + INTERVAL_S - loop.time()))
             self._last = loop.time()
+            # whoever asks from here on is answered by the next request: an end must be no older than its question
             asked, self._asked = [entry for entry in self._asked if not entry[1].done()], []
             try:
+                # off the loop: the call blocks until the broker answers
                 ends = await asyncio.to_thread(self._list, tuple({partition for partition, _ in asked}))
             except KafkaException as error:
                 log.warning("end offsets not told: %s", words(error.args[0]))

@@ -25,6 +25,7 @@ def opener(keys: KeyStore) -> Callable[[Input], Any]:
             return None
         try:
             clear = open_seal(keys, sealed, cause.key)
+            # a destroyed key is no error: the customer was forgotten, and the masked text is what is left
             return None if clear is None else _checked(cause.value, codec.parse(clear))
         except (SealError, BadRecordError) as error:
             reason = "can't be opened for this conversation" if isinstance(error, SealError) else error.reason
@@ -35,6 +36,7 @@ def opener(keys: KeyStore) -> Callable[[Input], Any]:
 
 def _checked(value: Any, clear: Any) -> Any:
     """The clear body, once it is known to be one."""
+    # a foreign producer may have sealed anything; steps must only ever see a body of this kind
     if isinstance(value, ChannelEvent):
         codec.validate(type(value.body), clear)
     return clear

@@ -162,6 +162,7 @@ class Owner:
             return
         part = Part(number, runtime, committer, dict(recovered.handled))
         self._parts[number] = part
+        # with the epoch of this assignment: a failure that is told late must not close the next one's partition
         runtime.failed.add_done_callback(lambda failed: self._lost(part, failed, epoch))
         self._opened(part, recovered, time.monotonic() - began)
 
@@ -237,6 +238,7 @@ class Owner:
 
     def _failed(self, number: int, error: BaseException, epoch: int) -> None:
         """What was lost is asked for again, slower each time; what is wrong stays closed until a person looks."""
+        # the assignment has ended anyway: whatever failed belongs to somebody else now
         if self.epoch != epoch:
             return
         if isinstance(error, KafkaException):

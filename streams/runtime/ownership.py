@@ -69,6 +69,7 @@ class Group(Protocol):
         """What is assigned now."""
         ...
 
+    # asked before each fence: a worker that was frozen learns here that it is no owner any more
     async def beat(self) -> float | None:
         """Monotonic time at which the coordinator was asked and said that we are a member; None: we are not."""
         ...

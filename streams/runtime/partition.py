@@ -96,6 +96,7 @@ class PartitionRuntime:
             state = orjson.loads(encoded)
             self._timers.recovered(state)
             self._effects.recovered(state)
+        # paused before this owner came: what is read of it is kept back until the word to resume
         for topic in (self._bus.read(self._home) or empty(self._home))["runtime"]["paused"]:
             self._held[topic] = []
         loops: list[Coroutine[Any, Any, None]] = [self._run(), self._timers.run()]
@@ -275,6 +276,7 @@ class PartitionRuntime:
         updates = self._checkpoint.ride_along(self._mark())
         asked = self._ports.clock.now_ms()
         crash("commit.before")
+        # from here until it returns nobody may know of the batch: its outcome is open
         placed = await self._ports.commit.commit([*records, *updates])
         crash("commit.after")
         self._measure_skew(asked, placed[0][1], self._ports.clock.now_ms())

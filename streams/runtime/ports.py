@@ -129,4 +129,5 @@ class Recovered:
     diff_offset: int = -1
     unsent: int = 0
     resend: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    # in the order of their first change; a conversation that is on disk only must be in `states`, too
     changed: list[str] = field(default_factory=list)  # touched by diffs: the next checkpoint must write them

@@ -164,6 +164,7 @@ def _checkpoint(reader: Reads, partition: int) -> Loaded:
         key, value = item.key() or b"", item.value()
         if key == marker:
             loaded.mark = None if value is None else orjson.loads(value)
+        # a tombstone: the conversation is forgotten, and its diffs are gone already
         elif value is None:
             loaded.states.pop(key.decode(), None)
         else:
@@ -208,6 +209,7 @@ class _Rebuild:
             if below > self._handled.get(topic, 0):
                 self._handled[topic] = below
         self._unsent = max(self._unsent, diff["unsent"])
+        # candidates only: each later diff says from where on emits were still open
         if diff["emits"]:
             self._open.append((offset, diff))
         while self._open and self._open[0][0] < self._unsent:

@@ -19,6 +19,7 @@ class Row:
     alarm: str
     needs: Needs | None = None
     opens_seal: bool = False
+    # only where nothing depends on it: what it would have set is missing in the decision
     optional: bool = False  # when its step raises, its own part of the decision is left out, and that is said
 
 
