@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.sessions import event_time, hold_session, open_session
+from agents.sessions import hold_session, open_session
 from agents.understanding.lexicon import lexicon
 from agents.understanding.normalize import first_fault, masked, normalized, unreadable
 from agents.understanding.port import Context, Understanding
 from agents.understanding.tone import language
-from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal
+from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal, event_time
 from schemas.messages import MessageRef, NormalizedMessage
 from schemas.sections import KEPT_CHARS, HeardMessage, IntentStep
 from schemas.step import Draft, Input, Step

@@ -1,4 +1,4 @@
-"""Sessions and event time: when a stretch of a conversation begins, and when a message was really written."""
+"""Sessions: when a stretch of a conversation begins, and the id that it has."""
 
 from __future__ import annotations
 
@@ -7,15 +7,6 @@ from uuid import UUID
 from schemas.events import ChannelEvent
 from schemas.sections import SessionState
 from schemas.step import Draft, Input
-
-LATE_MS = 600_000  # a customer's clock may be this far behind the append time (design section 8)
-
-
-def event_time(occurred_at: int | None, appended: int) -> tuple[int, bool]:
-    """The checked event time, and whether it was assumed: a clock that is ahead, or 10 min behind, is not believed."""
-    if occurred_at is not None and appended - LATE_MS <= occurred_at <= appended:
-        return occurred_at, False
-    return appended, True
 
 
 def hold_session(draft: Draft, cause: Input, at: int, gap_ms: int) -> str:

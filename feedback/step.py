@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from feedback import health, signals
-from feedback.times import event_time
+from schemas.events import event_time
 from schemas.feedback import Signal, SignalKind
 from schemas.messages import NormalizedMessage
 from schemas.sections import person_owes

@@ -8,6 +8,19 @@ from pydantic import Field
 
 from schemas.base import ConversationId, Id, KeyPart, Millis, Model, Name, Text, conversation_id
 
+# A channel may report an event this long after it happened (design section 8); a clock that says more is wrong.
+BEHIND_MS = 600_000
+
+
+def event_time(occurred_at: int | None, appended_at: int) -> tuple[int, bool]:
+    """The time that an event counts at, in milliseconds, and whether it had to be assumed (case D15).
+
+    The customer's clock is believed when it is not ahead of the append time and at most ten minutes behind it.
+    """
+    if occurred_at is not None and appended_at - BEHIND_MS <= occurred_at <= appended_at:
+        return occurred_at, False
+    return appended_at, True
+
 
 class Seal(Model):
     """A sensitive value under AES-256-GCM (promise 9): who has the key can open it, nobody else."""

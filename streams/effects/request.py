@@ -58,13 +58,19 @@ def build(spec: ToolSpec, call: ToolCall, base_url: str, conversation: str, open
     )  # fmt: skip
 
 
+def _is_of(clear: str, shown: str) -> bool:
+    """Whether the masked value is this one: a seal of an earlier message must not replace what was confirmed since."""
+    return len(clear) == len(shown) and all(mask in (char, MASK) for char, mask in zip(clear, shown, strict=True))
+
+
 def clear_arguments(call: ToolCall, conversation: str, opener: Opener) -> dict[str, Any]:
     """The arguments with the sealed ones opened. Raises NotSentError when a masked one has no clear value."""
     args = dict(call.args)
     if call.args_sensitive and call.seal is not None:
         opened = opener(call.seal, conversation)
         clear = {} if opened is None else orjson.loads(opened)
-        args.update({name: clear[name] for name in call.args_sensitive if name in clear and name in args})
+        args.update({name: clear[name] for name in call.args_sensitive
+                     if name in clear and name in args and _is_of(clear[name], str(args[name]))})  # fmt: skip
     for name in call.args_sensitive:
         # a masked value would be taken for the real one: an address, a phone number
         if MASK in str(args.get(name, "")):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from agents.sessions import event_time
+from schemas.events import event_time
 from tests.agents.heard import T0, Heard
 
 MINUTE = 60_000

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedback.times import event_time
+from schemas.events import event_time
 from tests.feedback.listening import GRACE, WINDOW, Talk
 from tests.streams.conversation import T0
 

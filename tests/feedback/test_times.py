@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from feedback.times import BEHIND_MS, event_time, window_start
-from schemas.events import MessageBody, RawEvent
+from feedback.times import window_start
+from schemas.events import BEHIND_MS, MessageBody, RawEvent, event_time
 
 T0 = 1_767_578_400_000
 DAY = 86_400_000

@@ -305,6 +305,22 @@ async def test_sealed_arguments_are_opened_for_the_request_only() -> None:
 
 
 @virtual
+async def test_a_seal_of_an_earlier_value_replaces_nothing() -> None:
+    """What was confirmed is sent, not what an older message had sealed; a masked value of another is not."""
+    async with bench() as b:
+        args = {"order_id": "1006", "customer_id": "c-zh-address", "address": "示例市新路3号"}
+        clear = {"address": "示例市旧路1号 13912345678", "phone": "13912345678"}
+        sealed = seal(b.keys, CONVERSATION, orjson.dumps(clear))
+        both = {"seal": sealed, "args_sensitive": ("address", "phone")}
+        masked = await b.run(b.effect("change_address", {**args, "phone": "138****0000"}, **both))
+        await b.run(b.effect("change_address", args, **both))
+        order = await b.shop.get("/orders/1006", params={"customer_id": "c-zh-address"})
+
+        assert "seal_lost" == (masked.error.code if masked.error else "")
+        assert "示例市新路3号" == order.json()["address"]
+
+
+@virtual
 async def test_without_its_key_a_sealed_argument_is_never_sent_masked() -> None:
     """A forgotten customer's call fails instead of sending stars to the shop (promise 9)."""
     async with bench() as b:
