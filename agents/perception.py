@@ -44,6 +44,7 @@ def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionCo
             if revision is not None:
                 _hear(draft, cause, body, revision)
 
+    # An edit is heard like a message: what changes is the revision, and planning undoes the version before it.
     def _hear(draft: Draft, cause: Input, body: MessageBody | EditBody, revision: int) -> None:
         event: ChannelEvent = cause.value
         at, assumed = event_time(event.occurred_at, cause.time)
@@ -61,6 +62,7 @@ def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionCo
         def seal(plaintext: bytes) -> Seal:
             return sealer(draft.conversation, plaintext, f"{cause.id}|slots".encode())
 
+        # Context comes from the state as it is now: a message that waits later is not read again (case B25).
         found = _tried(lambda: normalized(understanding.read(raw, context_of(draft)), raw, ref, seal))
         if isinstance(found, NormalizedMessage):
             return found
@@ -87,6 +89,7 @@ def context_of(draft: Draft) -> Context:
     if not flows:
         return Context(language=spoken)
     flow, node = flows[-1]["flow"], flows[-1]["node"]
+    # While a tool or a reviewer is waited for, nothing was asked: a bare "1" must not be read as an answer.
     asked = flows[-1].get("waiting_for") == "customer"
     expects = next((kind for kind, names in lexicon().expects if names.search(node)), None) if asked else None
     return Context(flow, node, expects, spoken)
@@ -108,6 +111,7 @@ def _revision(draft: Draft, cause: Input, body: MessageBody | EditBody) -> int |
     if known["recalled"]:
         draft.reason("perception.recalled_before", "the customer had taken it back", body.message_id, cause.id)
         return None
+    # A sealed text can't be compared by its mask: two phones may look the same. It is read again instead.
     same_text = cause.value.seal is None and len(body.text) <= KEPT_CHARS and known["text"] == masked(body.text)
     if not edited or same_text:
         draft.reason("perception.repeat", "this message was heard before", body.message_id, cause.id)
@@ -144,6 +148,7 @@ def _remember(draft: Draft, message: NormalizedMessage) -> None:
     chain = draft.get("perception", "intents")
     for oldest in list(chain)[: max(0, len(chain) - REMEMBERED)]:
         draft.delete("perception", "intents", oldest)
+    # A number or an emoji has no language, so the reply keeps the one that was spoken last.
     if any(char.isalpha() for char in message.text):
         draft.set(message.language, "perception", "language")
 
@@ -152,6 +157,7 @@ def _store(draft: Draft, heard: HeardMessage) -> None:
     draft.set(heard.model_dump(mode="json"), "perception", "messages", heard.message_id)
     messages = draft.get("perception", "messages")
     for _ in range(len(messages) - REMEMBERED):
+        # By their own time, not by arrival: transcripts come back out of order (case B19).
         oldest = min(messages.values(), key=lambda message: (message["at"], message["message_id"]))
         draft.delete("perception", "messages", oldest["message_id"])
         messages = draft.get("perception", "messages")

@@ -16,6 +16,7 @@ def hold_session(draft: Draft, cause: Input, at: int, gap_ms: int) -> str:
     """
     session = draft.get("session")
     if session is not None and at - session["last_customer_at"] < gap_ms:
+        # A late event must not turn the clock back: silence counts from the latest word.
         draft.set(max(at, session["last_customer_at"]), "session", "last_customer_at")
         return str(session["id"])
     return open_session(draft, cause, at)

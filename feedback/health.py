@@ -45,6 +45,7 @@ def add(window: Mapping[str, Any], kind: SignalKind, value: float) -> dict[str, 
 def parts(window: Mapping[str, Any]) -> dict[str, float]:
     """Points off, by signal, each capped; what took nothing off is left out."""
     signals = window["signals"]
+    # The worst wait, not the mean: ten quick replies do not make up for a minute of silence.
     over = (window["worst_ms"] - LATENCY_FREE_MS) / (LATENCY_FULL_MS - LATENCY_FREE_MS)
     taken: dict[str, float] = {"reply_latency": LATENCY_POINTS * min(1.0, max(0.0, over))}
     for kind, (each, most) in POINTS.items():
@@ -87,6 +88,7 @@ class Windows:
     def close(self, key: str) -> None:
         """The window's end and grace have passed, and all that came before was handled: its score."""
         window = self._draft.get("feedback", "windows", key)
+        # A timer can fire twice (a recovery publishes it again); a second score would look like a late event.
         if window is None or window["revision"] >= 0:
             self._draft.reason("feedback.window.closed", "it has its score", key)
             return
@@ -143,6 +145,7 @@ class Windows:
             revision=revision,
         ))  # fmt: skip
         self._draft.reason("feedback.health", f"{points}, revision {revision}", key)
+        # A revision of an old window must not stand as how things are now.
         if self._newest(window["start"]):
             self._draft.set(points, "feedback", "last_score")
 

@@ -46,6 +46,7 @@ class _Listener:
 
     def listen(self) -> None:
         """Hear the cause, then settle windows and clocks."""
+        # First: planning and delivery ran before in this decision, so a review may just have begun or ended.
         self._pause()
         topic = self._cause.topic
         if topic == "channel.events":
@@ -96,6 +97,7 @@ class _Listener:
 
     def _recall(self, message_id: str, at: int, *, assumed: bool) -> None:
         """A message taken back is one correction, and so is what replaces it (case B11)."""
+        # The state before this decision: perception, which runs first, has marked it already.
         known = look(self._draft.origin, ("perception", "messages", message_id))
         if known is None or known["recalled"]:
             return
@@ -128,6 +130,7 @@ class _Listener:
 
     def _outbound(self) -> None:
         message = self._cause.value
+        # The same words again are no second answer, and no activity of the customer's.
         if message.kind == "resend":
             return
         self._windows.activity(message.session_id, self._cause.time)
@@ -142,6 +145,7 @@ class _Listener:
             paused = 0  # the person who has the conversation is the one who was waited for (case J11)
         elif feedback.get("paused_since") is not None:
             paused += max(0, self._cause.time - max(feedback["paused_since"], since))
+        # Append times on both ends: two clocks would measure their difference, not our latency.
         waited = max(0, self._cause.time - since - paused)
         self._set("waiting_since", None)
         self._set("paused_ms", 0)

@@ -90,6 +90,7 @@ def apply(state: State, diff: Mapping[str, Any]) -> dict[str, Any]:
     for change in diff["changes"]:
         after = put(after, unpointer(change["path"]), change.get("after", MISSING))
     after["version"], after["now"] = diff["version"], diff["now"]
+    # Derived from the diff and not stored in it: the bookkeeping would be half of every diff.
     after["runtime"] = _bookkeeping(after["runtime"], diff)
     return after
 
@@ -205,6 +206,7 @@ class StateBus:
         found = 0 if current is None else current["version"]
         if found != expected or state["version"] != expected + 1:
             raise VersionConflictError(conversation, expected, found)
+        # The old bytes go at once: a state that is both hot and cold must not have two versions.
         self._cold.pop(conversation, None)
         self._keep(conversation, state)
 

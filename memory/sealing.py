@@ -53,6 +53,7 @@ def seal(keys: KeyStore, owner: str, plaintext: bytes, *, nonce: bytes | None = 
 
     With a context the same value gives the same seal at every replay (promise 5), and another value another nonce.
     """
+    # The owner is the associated data: a seal that is copied to another conversation does not open there.
     key_id, key = keys.key_for(owner)
     if context is not None:
         nonce = derived_nonce(key, context + b"\0" + plaintext)
@@ -76,6 +77,7 @@ def open_seal(keys: KeyStore, sealed: Seal, owner: str) -> bytes | None:
 
 def derived_nonce(key: bytes, context: bytes) -> bytes:
     """A nonce for a deterministic seal. `context` must differ whenever the plaintext does: put the plaintext in it."""
+    # A key of its own for nonces: the sealing key itself is never an HMAC key.
     nonce_key = hmac.digest(key, b"interlock nonce v1", hashlib.sha256)
     return hmac.digest(nonce_key, context, hashlib.sha256)[:NONCE_BYTES]
 
@@ -186,6 +188,7 @@ class FileKeyStore:
         return int(self._db.execute("SELECT destroyed FROM epoch").fetchone()[0])
 
     def _refresh(self) -> None:
+        # One small read per use, so that a key that another process destroyed is gone here, too.
         epoch = self._destroyed()
         if epoch != self._epoch:
             self._cache.clear()

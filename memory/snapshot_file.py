@@ -166,6 +166,7 @@ class SnapshotFile:
         count, total = self._meta("totals")
         for conversation, kind, version, body, due in rows:
             old = db.execute("SELECT checksum FROM states WHERE conversation = ?", (conversation,)).fetchone()
+            # XOR takes a checksum out as it put it in, so the totals never need a scan.
             if old is not None:
                 count, total = count - 1, total ^ old[0]
             if body is None:

@@ -167,9 +167,11 @@ class SnapshotStore:
         if mark is None:
             message = f"{file.path}: it was never written to the end"
             raise SnapshotError(message)
+        # The diff right after the snapshot must still be there; one that is missing is a gap (promise 3).
         if mark.diff_offset + 1 < log_start:
             message = f"{file.path}: it ends at offset {mark.diff_offset}, and the log starts at {log_start}"
             raise SnapshotError(message, "stale")
+        # A topic that was made anew has small offsets again; its states are other states.
         if log_end is not None and mark.diff_offset >= log_end:
             message = f"{file.path}: it ends at offset {mark.diff_offset}, and the log before, at {log_end}"
             raise SnapshotError(message, "foreign")

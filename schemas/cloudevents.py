@@ -128,6 +128,7 @@ def parse_headers(topic: str, headers: Iterable[tuple[str, bytes | None]]) -> En
         minor=_minor(topic, found.get("ce_dataschema", "")),
         time=time,
         subject=found.get("ce_subject", ""),
+        # A broken trace header costs a link in the chain, not the customer's message.
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
         position=_position(topic, found.get("ce_position")),
         previous=_previous(topic, found.get("ce_previous")),

@@ -75,6 +75,7 @@ def decode_as(topic: Topic, value: bytes | None, type: str = "", *, minor: int =
         raise BadRecordError(reason, code="empty", topic=topic.name)
     manifest = topic.manifest
     parse(value, topic=topic.name, max_bytes=manifest.max_bytes, max_depth=manifest.max_depth)
+    # Only a writer that says that it is newer may send unknown fields; from any other they are mistakes.
     newer = minor > manifest.versions[major].minor
     model = _validate(topic.models[major].validator, value, topic.name, newer=newer)
     for upgrade in topic.upgrades[major]:
@@ -120,6 +121,7 @@ def parse(
         loaded = orjson.loads(value)
     except orjson.JSONDecodeError as error:
         raise invalid_json(error, value, topic) from None
+    # Counting bytes is cheap and never too low; only a suspicious value is walked.
     if value.count(b"{") + value.count(b"[") > max_depth and _depth(loaded) > max_depth:
         reason = f"nested deeper than {max_depth}"
         raise BadRecordError(reason, code="too_deep", topic=topic)

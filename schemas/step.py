@@ -101,6 +101,7 @@ class Draft:
         self.state = state
         self.cause = cause
         self.origin = state
+        # Never back: append times of two topics are not in order, and a deadline must not be set in the past.
         self.now = max(cause.time, state["now"])
         self.version: int = state["version"] + 1
         self.conversation: str = state["conversation"]
@@ -207,6 +208,7 @@ class Draft:
         """The decision: changes with before and after, reasons and emits."""
         changes = []
         for path in self._touched:
+            # Paths are looked at as they ended: a value set and set back is no change at all.
             if any(path[:length] in self._touched for length in range(1, len(path))):
                 continue  # covered by the change of a parent
             before, after = look(self.origin, path, MISSING), look(self.state, path, MISSING)

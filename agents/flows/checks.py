@@ -33,6 +33,7 @@ def refundable(slots: Slots, data: Data, now: int) -> Outcome:
     """The customer may have this much of this order back now; else the code says why not (R-003-17)."""
     left = data["amount_fen"] - data["refunded_fen"]
     facts = {"items": order_text(data), "left_fen": left, "status": data["status"]}
+    # Before the period: "nothing is left" is true for ever, and the more useful word.
     if left <= 0:
         return Outcome("violates", "already_refunded", facts)
     if data["status"] == "closed":
@@ -86,6 +87,7 @@ def level(_slots: Slots, data: Data, _now: int) -> Outcome:
 
 def refund_accepted(slots: Slots, data: Data, _now: int) -> Outcome:
     """The shop accepted exactly what was confirmed; another order or amount is not known to be right."""
+    # Not a failure: the shop did something, only not what was confirmed. A person has to look.
     if data["order_id"] != slots["order_id"] or data["amount_fen"] != slots["amount_fen"]:
         return Outcome("uncertain", "uncertain")
     return Outcome("ok", "", {"refund_id": data["refund_id"]})

@@ -25,6 +25,7 @@ def move(flow: Flow, state: Mapping[str, Any], event: str) -> dict[str, Any]:
     there = flow.target(node, event) if node in flow.nodes else None
     if there is None:
         raise RefusedError(flow.flow, node, event)
+    # Counted at entry, so that the cap can stop a node before it asks or calls once more.
     entries = {**state["entries"], there: state["entries"].get(there, 0) + 1}
     return {**state, "node": there, "entries": entries, "path": [*state["path"], there]}
 

@@ -11,6 +11,7 @@ def reachable(edges: Edges, start: str, without: str | None = None) -> set[str]:
     """Nodes that can be reached from `start` (itself included) when `without` is closed."""
     if start == without:
         return set()
+    # No recursion: a pack may hold a table of any size.
     seen, waiting = {start}, [start]
     while waiting:
         for _, there in edges.get(waiting.pop(), ()):

@@ -111,6 +111,7 @@ class Flow(_Part):
         """The table: where `event` leads from `node`, or None if it is refused there."""
         if self.nodes[node].terminal:
             return None
+        # A node's own row first: it may lead `stopped` elsewhere than the other nodes do.
         return self.table.get(node, {}).get(event) or self.anywhere.get(event)
 
     def edges(self) -> graph.Edges:
@@ -225,6 +226,7 @@ def _guards(flow: Flow, tools: Tools, edges: graph.Edges) -> Problems:
     for name, node in flow.nodes.items():
         if node.tool is None or node.tool not in tools or tools[node.tool].risk == "query":
             continue
+        # The gate of promise 7: which flow is loaded at all depends on it, so no pack can leave the yes out.
         confirms = [one for one in guards if flow.nodes[one].kind == "confirm"]
         if not confirms:
             problems.append((name, "tool", f"{node.tool} needs a confirm node marked never_skipped before it"))

@@ -39,6 +39,7 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
             return
         # A no to "shall we go on?" is no wish to change something.
         what = "stopped" if what == "denied" else what
+    # Twenty yeses are one refund (J15).
     if what == "confirmed" and state["waiting_for"] == "review":
         desk.draft.reason("planning.confirmed_before", "its review is open (J15)", message.ref.message_id)
         desk.say("common.in_progress")
@@ -46,6 +47,7 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
     if what == "wants_person":
         moves.hand(desk, "wish", message.ref.message_id)
         return
+    # Which message said yes is kept: if it is taken back, so is the yes (B11).
     if what == "confirmed" and desk.node_of(state).kind == "confirm":
         state["sources"] = {**state["sources"], "confirmed": message.ref.message_id}
     if what == "denied" and state["waiting_for"] == "review":
@@ -58,6 +60,7 @@ def fits(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
     """The message answers what the flow asks, or brings it something new, whatever its confidence."""
     node, flow, given = desk.node_of(state), desk.flow_of(state), wishes.primary(message)
     new = any(name in flow.slots and state["slots"].get(name) != value for name, value in given.items())
+    # A new value of a slot is understood even in an unclear sentence; the confirmation shows it.
     if new and (message.intent in flow.intents or message.intent == "inform"):
         return True
     if state["waiting_for"] != "customer":
@@ -111,6 +114,7 @@ def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: Normali
     kept = {name: value for name, value in slots.items() if "order_id" not in new or name not in _OF_ORDER}
     state["slots"] = {**kept, **new}
     state["sources"] = {**state["sources"], **dict.fromkeys(new, message.ref.message_id)}
+    # The clear value goes where its masked one goes; without it the call could not be made.
     if message.seal is not None:
         state["seal"] = message.seal.model_dump(mode="json")
     desk.draft.reason("planning.slots", f"{state['flow']}: {', '.join(new)}", message.ref.message_id)
@@ -122,6 +126,7 @@ def _moved(desk: Desk, state: FlowDict) -> None:
     flow = desk.flow_of(state)
     if state["concluded"] == "asking":
         state["concluded"] = "done"
+    # What is under review is no longer what the customer wants; approved, it would be the wrong refund.
     if state["waiting_for"] == "review":
         calls.drop_review(desk, state)
     what = missing(flow, state["slots"])

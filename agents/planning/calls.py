@@ -41,7 +41,9 @@ def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
     sensitive = tuple(name for name in spec.sensitive_fields if name in args)
     # The clear values are not known here: they travel sealed, and only the runner of the call opens them.
     seal = state["seal"] if sensitive else None
+    # Over the masked arguments: the hash stands in the clear register, where clear values must not be guessable.
     hashed = args_hash(spec.name, args, seal)
+    # Asking the same again gives the same answer; where the table knows another way, that is taken (R-003-38).
     if hashed in state["tried"] and desk.flow_of(state).target(state["node"], "repeated"):
         desk.draft.reason("planning.other_strategy", f"{spec.name} failed with the same arguments", state["plan_id"])
         return False
@@ -64,6 +66,7 @@ def dispatch(desk: Desk, state: FlowDict, call: ToolCall) -> None:
     """The call goes to the tools step; the flow waits for its result."""
     state["call_id"], state["waiting_for"] = call.call_id, "tool"
     plans.called(state, state["node"], call.call_id)
+    # Not an effect yet: the tools step checks it once more, against the state of its own decision.
     desk.publish("tools.calls", call)
     desk.touch(state)
     desk.draft.reason("planning.call", f"{call.tool}: {call.purpose}", call.call_id)
@@ -72,12 +75,14 @@ def dispatch(desk: Desk, state: FlowDict, call: ToolCall) -> None:
 def ask_review(desk: Desk, state: FlowDict, node: Node, call: ToolCall) -> None:
     """A person decides on this very call (R-003-18): bound to its hash, for a limited time."""
     request_id = desk.draft.new_id("review")
+    # The expiry is part of what the person is shown: an approval after it approves nothing.
     expires = desk.draft.now + desk.config.review_ms
     review = {"status": "open", "call": call.model_dump(mode="json"), "mismatches": 0, "call_hash": call.args_hash,
               "requested_at": desk.draft.now, "expires_at": expires}  # fmt: skip
     desk.remember_review(request_id, review)
     state["review_id"], state["waiting_for"] = request_id, "review"
     plans.mark(state, state["node"], status="waiting")
+    # A review that nobody answers must not hold the customer for ever.
     desk.draft.timer(REVIEW_TIMER + request_id, expires, {"request_id": request_id})
     desk.publish("human.requests", review_request(state, request_id, review, call.purpose))
     desk.draft.reason("planning.review", f"{call.tool} waits for a person", request_id, call.call_id)
@@ -104,6 +109,7 @@ def closed(review: Mapping[str, Any], status: str, by: str = "") -> dict[str, An
 
 def drop_review(desk: Desk, state: FlowDict, status: str = "cancelled") -> None:
     """The flow's open review no longer counts: an approval that still comes changes nothing."""
+    # The id stays on the flow after the review is closed, so the status is what counts.
     request_id = state["review_id"]
     review = desk.reviews.get(request_id or "")
     if request_id is None or review is None or review["status"] != "open":

@@ -33,6 +33,7 @@ def _takeover(desk: Desk, decision: HumanDecision) -> None:
 
 def _release(desk: Desk, decision: HumanDecision) -> None:
     desk.owner, desk.handover, desk.clarified, desk.asked = "agent", None, 0, {}
+    # Anger at the agent before the person came is no anger at what comes after.
     desk.last_message = None
     desk.draft.reason("planning.release", f"{decision.by} gave the conversation back", decision.decision_id)
 
@@ -40,6 +41,7 @@ def _release(desk: Desk, decision: HumanDecision) -> None:
 def _review(desk: Desk, decision: HumanDecision) -> None:
     request_id = decision.request_id or ""
     review = desk.reviews.get(request_id)
+    # By the flow that waits for it, not the active one: another flow may be on top during a review.
     state = next((one for one in desk.flows if one["review_id"] == request_id), None)
     if review is None or review["status"] != "open" or state is None:
         what = "no such review" if review is None else f"it is {review['status']} already"
@@ -51,6 +53,7 @@ def _review(desk: Desk, decision: HumanDecision) -> None:
     elif decision.kind == "refuse":
         _close(desk, request_id, review, "refused", decision)
         moves.fire(desk, state, "review_refused", "review_refused")
+    # A refusal needs no hash: it can do no harm. An approval is of one call with its arguments (R-003-18).
     elif decision.call_hash != review["call_hash"]:
         _mismatch(desk, state, request_id, review, decision)
         return
@@ -62,6 +65,7 @@ def _review(desk: Desk, decision: HumanDecision) -> None:
 def _approve(desk: Desk, state: FlowDict, request_id: str, review: dict[str, Any], decision: HumanDecision) -> None:
     """The call may run now; whose conversation it is does not change."""
     _close(desk, request_id, review, "approved", decision)
+    # The stored call, not a new one from the slots: what was approved is what runs, to the last byte.
     call = ToolCall.model_validate({**review["call"], "args_sensitive": tuple(review["call"]["args_sensitive"])})
     now = desk.draft.now  # the deadline starts with the approval, not with the wait for it
     calls.dispatch(desk, state, call.model_copy(update={

@@ -25,6 +25,7 @@ class Desk:
     def __init__(self, draft: Draft, pack: Pack, config: Config) -> None:
         self.draft, self.pack, self.config = draft, pack, config
         planning: Mapping[str, Any] = draft.get("planning")
+        # One level deep: states are shared with the bus, so a nested value is replaced, never changed.
         self.flows: list[FlowDict] = [dict(flow) for flow in planning["flows"]]
         self.queue: list[dict[str, Any]] = list(planning["queue"])
         self.owner: str = planning["owner"]
@@ -39,6 +40,7 @@ class Desk:
         self.offer: list[dict[str, Any]] = list(planning.get("offer") or ())
         session = draft.get("session") or {}
         self.session_id: str = session.get("id") or "none"
+        # Whose orders may be touched: from the key of the conversation, never from a text (E15).
         self.sender: str = session.get("sender") or draft.conversation.rpartition("/")[2]
         self.language: str = draft.get("perception", "language") or "zh"
         self.in_reply_to: str | None = None
@@ -89,6 +91,7 @@ class Desk:
         try:
             message = render(self.pack.templates, template_id, language or self.language, params or {},
                              self.proofs(evidence), choices)  # fmt: skip
+        # A pack of a shop may break its own wording; the customer then gets a person, not half a sentence.
         except (ClaimError, KeyError, TypeError) as error:
             self.draft.reason("replies.claim_refused", f"{template_id}: {error}", *(ref.id for ref in evidence))
             return False
@@ -121,5 +124,6 @@ class Desk:
             self.draft.emit("plans", plan_of(self.flow_of(state), self.pack.tools, state, shown, self.session_id))
         for topic, value in self._emits:
             self.draft.emit(topic, value)
+        # Whatever did not change costs nothing: the draft compares before it writes.
         for key in _KEYS:
             self.draft.set(getattr(self, key), "planning", key)

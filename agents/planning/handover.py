@@ -19,6 +19,7 @@ def hand_over(desk: Desk, state: FlowDict | None, code: str, evidence: tuple[str
     if desk.owner == "human":  # one request, however many rules ask for a person
         desk.draft.reason("planning.already_with_person", code, *evidence)
         return
+    # The request before the flows are dropped: it carries them, so that nobody asks the customer again.
     request_id = desk.draft.new_id("handover")
     desk.publish("human.requests", HumanRequest(
         request_id=request_id, session_id=desk.session_id, kind="handover", rule=f"planning.{code}",

@@ -23,6 +23,7 @@ def on_message(desk: Desk, message: NormalizedMessage) -> None:
     if ref.revision > 1:  # an edit is a recall and a new message in one
         recalls.withdraw(desk, ref.message_id, quiet=True)
     desk.language, desk.in_reply_to = message.language, ref.message_id
+    # Before everything else: a person beats every rule (X9).
     if desk.owner == "human":
         _for_person(desk, message)
         return
@@ -71,6 +72,7 @@ def handle(desk: Desk, message: NormalizedMessage) -> None:
     offer, desk.offer = desk.offer, []
     if top is not None:
         top["language"] = message.language
+    # Also as a second wish: "refund 1001, or get me a person" is not answered by a form.
     if message.intent == "human" or any(one.intent == "human" for one in message.secondary_intents):
         desk.draft.reason("planning.wants_person", "the customer asks for a person", number)
         moves.hand(desk, "wish", number)
@@ -184,6 +186,7 @@ def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) 
     # A query ends without the customer; what asks back comes last, so that its question is the one that stands.
     ordered = sorted(known, key=lambda one: not desk.pack.by_intent[str(one["intent"])].quick)
     desk.queue = [*ordered, *desk.queue]
+    # What waits behind keeps its place; a new wish is what the customer talks of now.
     desk.ended_top = True  # the first of them starts now, above what is under way
 
 
@@ -258,6 +261,7 @@ def _asked_too_often(desk: Desk, message: NormalizedMessage) -> bool:
     if message.intent not in desk.pack.by_intent:
         return False
     slots = wishes.primary(message)
+    # With its slots: asking for three parcels is no third time. The phone is masked, so it tells nothing apart.
     question = "|".join([message.intent, *(f"{name}={slots[name]}" for name in sorted(slots) if name != "phone")])
     desk.asked = {**desk.asked, question: desk.asked.get(question, 0) + 1}
     while len(desk.asked) > ASKED_MAX:
@@ -290,6 +294,7 @@ def stop(desk: Desk, message: NormalizedMessage) -> None:
 
 def proceed(desk: Desk) -> None:
     """Go on with what waits: messages in order, then wishes, then the flow below, its question asked once."""
+    # Each round takes one from the queue or ends; a message may add wishes, a wish adds nothing: it ends.
     while desk.owner == "agent":
         top = desk.top
         if top is not None and top["waiting_for"] == "tool":
@@ -302,6 +307,7 @@ def proceed(desk: Desk) -> None:
         waiting = desk.queue.pop(index)
         desk.in_reply_to = waiting["message_id"]
         if waiting["kind"] == "message":
+            # Read once, when it came; only what it means to the flow is decided now.
             message = NormalizedMessage.model_validate_json(orjson.dumps(waiting["message"]))
             desk.language = message.language
             handle(desk, message)

@@ -34,6 +34,7 @@ def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping
 
 def fire(desk: Desk, state: FlowDict, event: str, code: str = "") -> bool:
     """Let an event happen to a flow. False, with nothing changed, when the table refuses it."""
+    # Every move goes through the table here: no other line of planning writes a node (R-003-07).
     flow, before = desk.flow_of(state), state["node"]
     try:
         after = move(flow, state, event)
@@ -46,6 +47,7 @@ def fire(desk: Desk, state: FlowDict, event: str, code: str = "") -> bool:
     # The node that only computes a fallback must not lose why it was entered.
     keeps_code = desk.node_of(state).fallback_of is not None and not code
     state.update(after, code=state["code"] if keeps_code else code, choices=[], waiting_for="none", call_id=None)
+    # A route is no task: nothing is done there.
     if flow.nodes[before].kind != "route":
         plans.left(state, before, event)
     desk.draft.reason("planning.move", f"{flow.flow}: {before} --{event}--> {state['node']}", desk.draft.cause.id)
@@ -59,6 +61,7 @@ def _enter(desk: Desk, state: FlowDict) -> None:
     if not node.terminal and state["turns"] > limit.turns_max:  # the turn caps come before the node caps (X9)
         desk.draft.reason("planning.turn_cap", f"{state['turns']} turns", desk.draft.cause.id)
         fire(desk, state, "capped", "turn_cap")
+    # Ends have no cap: a flow must always be able to finish.
     elif not node.terminal and state["entries"][state["node"]] > 1 + limit.reentries_max:
         desk.draft.reason("planning.node_cap", f"{state['node']} re-entered once too often", desk.draft.cause.id)
         fire(desk, state, "capped", "node_cap")
@@ -87,6 +90,7 @@ def hand(desk: Desk, code: str, *evidence: str) -> None:
             handover.hand_over(desk, None, code, evidence)
             return
         start(desk, human.flow, {}, {"message_id": evidence[0] if evidence else desk.draft.cause.id, "code": code})
+    # Through the table where it allows, so that the path shows how it went; a person comes in any case.
     elif not fire(desk, top, "wants_person" if code == "wish" else "capped", code):
         handover.hand_over(desk, top, code, evidence)
 
@@ -119,12 +123,14 @@ def ask(desk: Desk, state: FlowDict) -> None:
 
 def _say(desk: Desk, state: FlowDict, template_id: str, slots: Mapping[str, Any],
          offered: list[dict[str, Any]] | None = None) -> bool:
+    # All that the flow rests on is cited, not only what this sentence needs: a reader sees the whole basis.
     refs = [EvidenceRef(kind="tool_result", id=one) for one in state["evidence"]]
     refs.append(EvidenceRef(kind="task_plan", id=state["plan_id"]))
     labels = None if offered is None else [choice["label"] for choice in offered]
     params = {**slots, "title": desk.title(state["flow"], state["language"])}
     template = desk.pack.templates.get(template_id)
     state["choices"] = offered or [{"event": offer.event} for offer in (template.choices if template else ())]
+    # The flow's language, not the last message's: an approval or a result has none.
     if desk.say(template_id, params, language=state["language"], evidence=refs, choices=labels):
         return True
     handover.hand_over(desk, state, "claim_refused")
@@ -139,6 +145,7 @@ def _last_word(desk: Desk, state: FlowDict, node: Node) -> None:
 
 def end(desk: Desk, state: FlowDict, status: str) -> None:
     """The flow is over; what waits below or behind it goes on."""
+    # An approval that comes after the end must find nothing to approve.
     calls.drop_review(desk, state)
     # Only when the active flow ends is there somebody below to go back to.
     desk.ended_top = desk.ended_top or state is desk.top

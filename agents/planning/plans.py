@@ -60,6 +60,7 @@ def tasks_of(flow: Flow, state: Mapping[str, Any]) -> list[Task]:
     """Every task: those of the intended path in its order, then those that became necessary."""
     touched = {task["node"]: task for task in state["tasks"]}
     planned = [touched.get(node, {"node": node, "status": "planned"}) for node in flow.plan]
+    # What was not intended stands at the end, with its reason (R-004-12).
     return [*planned, *(task for node, task in touched.items() if node not in flow.plan)]
 
 
@@ -81,6 +82,7 @@ def plan_of(flow: Flow, tools: Tools, state: Mapping[str, Any], status: str, ses
     tasks = []
     for task in tasks_of(flow, state):
         node, identity = flow.nodes[task["node"]], task_id(state["plan_id"], task["node"])
+        # A plan that is over has no open task: a reader must not wait for one.
         over = status not in _LIVE and task["status"] in _UNFINISHED
         tasks.append(PlanTask(
             task_id=identity, description=f"{node.kind} {task['node']}", goal=node.goal,

@@ -14,6 +14,7 @@ def withdraw(desk: Desk, message_id: str, *, quiet: bool = False) -> None:
         desk.draft.reason("planning.recalled", "it had not had its turn yet", message_id)
         desk.queue = waiting
     desk.muted = quiet
+    # Over a copy: ending a flow takes it off the list. One message may have begun several.
     for state in list(desk.flows):
         gave = [name for name, source in state["sources"].items() if source == message_id]
         if state["message_id"] != message_id and not gave:
@@ -42,5 +43,6 @@ def _take_back(desk: Desk, state: FlowDict, gave: list[str], message_id: str) ->
     what = missing(desk.flow_of(state), state["slots"])
     if what == "complete":
         what = "unconfirmed" if "confirmed" in gave else "changed"
+    # Where the table has no way back, a result is on its way that moves the flow on.
     if desk.flow_of(state).target(state["node"], what):
         moves.fire(desk, state, what)

@@ -19,6 +19,7 @@ def on_result(desk: Desk, result: ToolResult) -> None:
     if known is not None and known["result_id"] not in (None, result.result_id):
         desk.draft.reason("planning.result_repeated", "the call has its result already", result.result_id)
         return
+    # The claim gate must be able to cite this result, which the state holds only after the tools step.
     desk.results = {result.result_id: (result.tool, result.status)}
     state = next((one for one in desk.flows if one["call_id"] == result.call_id), None)
     if state is not None:
@@ -27,6 +28,7 @@ def on_result(desk: Desk, result: ToolResult) -> None:
         _go_on(desk, state, result)
         messages.proceed(desk)
         return
+    # Done and not planned (R-004-14). A call that the state forgot is still known by the plan that made it.
     if known is None and not any(result.call_id in plans.calls_of(one) for one in desk.flows):
         desk.draft.reason("planning.unplanned", f"{result.tool} was done and not planned", result.result_id)
         _bring_person(desk, result, "unplanned")
@@ -55,6 +57,7 @@ def _bring_person(desk: Desk, result: ToolResult, code: str) -> None:
 def _go_on(desk: Desk, state: FlowDict, result: ToolResult) -> None:
     node = desk.node_of(state)
     outcome = _outcome(desk, state, node, result)
+    # Failures are evidence, too: "it can't be refunded" rests on the answer that said so.
     state["evidence"] = [*state["evidence"], result.result_id]
     state["slots"] = {**state["slots"], **outcome.slots}
     if node.fallback_of is not None:
@@ -65,6 +68,7 @@ def _go_on(desk: Desk, state: FlowDict, result: ToolResult) -> None:
     if result.status != "success":
         _remember_failure(desk, state, result)
     desk.draft.reason("planning.result", f"{result.tool}: {result.status}, so {outcome.event}", result.result_id)
+    # The lookup of the level must not overwrite why it was made: that code picks what the customer is told.
     code = outcome.code if node.fallback_of is None else ""
     if not moves.fire(desk, state, outcome.event, code):
         moves.hand(desk, "unmet_transition", result.result_id)
@@ -76,6 +80,7 @@ def _outcome(desk: Desk, state: FlowDict, node: Node, result: ToolResult) -> Out
             return Outcome("ok")
         try:
             return CHECKS[node.check](state["slots"], result.data, desk.draft.now)
+        # A broken success of a change is the worst kind: it may have happened, so it is not a failure.
         except (KeyError, TypeError, AttributeError) as error:  # a service that breaks its own contract
             desk.draft.reason("planning.bad_result", f"{result.tool}: {error!r}", result.result_id)
             return _unknown(desk, result)

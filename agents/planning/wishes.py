@@ -9,6 +9,7 @@ from typing import Any
 from schemas.messages import Address, NormalizedMessage, SecondaryIntent, TargetItem
 from schemas.sections import KEPT_CHARS
 
+# One digit: no question offers more than nine choices, and "12" is an amount or a mistake.
 _NUMBER = re.compile(r"\s*(?:选|第|no\.?|number|option)?\s*([1-9])\s*(?:个|项|号)?\s*[.。!！)）]?\s*", re.IGNORECASE)
 
 

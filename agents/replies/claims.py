@@ -42,6 +42,7 @@ class Proofs:
 
 def check(template_id: str, template: Template, proofs: Proofs) -> None:
     """Raises ClaimError unless the evidence carries the template (promise: success only from a success result)."""
+    # A cited id that was never seen is an invention, whatever the wording says (J17).
     for ref in proofs.evidence:
         if ref.kind == "tool_result" and ref.id not in proofs.results:
             raise ClaimError(template_id, f"cites {ref.id}, which is no result of this conversation")
@@ -66,6 +67,7 @@ def render(templates: Templates, template_id: str, language: str, params: Mappin
     spoken = "en" if language == "en" else "zh"
     own = [getattr(offer, spoken) for offer in template.choices]
     labels = own if choices is None else [shown("text", one) for one in choices]
+    # Parameters go in once: what a customer typed is never looked at as a template.
     text = fill(template, spoken, params)
     lines = [text, *(f"{number}. {label}" for number, label in enumerate(labels, 1))]
     return Rendered(

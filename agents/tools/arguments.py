@@ -38,6 +38,7 @@ def problems(spec: ToolSpec, args: Mapping[str, Any], sender: str) -> list[tuple
             if argument.required:
                 found.append(("missing_argument", f"{name} is missing"))
             continue
+        # Checked here again: a call can come from a file or a person, not only from planning.
         if argument.source == "sender" and value != sender:
             found.append(("not_sender", f"{name} must be the conversation's own customer"))
         problem = _value(argument, value)
@@ -56,6 +57,7 @@ def _value(argument: Argument, value: Any) -> str:
     else:
         if not isinstance(value, str):
             return "must be a string"
+        # fullmatch: a pattern without anchors must not let a line of something else ride along.
         if argument.regex is not None and not argument.regex.fullmatch(value):
             return f"must match {argument.pattern}"
         size, unit = len(value), " characters"

@@ -13,6 +13,7 @@ def estimate(spec: ToolSpec, level: str | None, amount_fen: int) -> dict[str, An
     Never a success: `refund_status` is "unknown". Empty for a tool whose fallback estimates nothing.
     """
     levels = spec.fallback.levels
+    # An invented figure is worse than none: a tool whose file estimates nothing gets none.
     if spec.fallback.kind != "estimate":
         return {}
     chosen = levels.get(level or "default", levels["default"])

@@ -50,6 +50,7 @@ def _schema(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     if found:
         return Refusal(found[0][0], "; ".join(message for _, message in found))
     seal = call.seal.model_dump(mode="json") if call.seal else None
+    # The hash is made anew: what is on the topic may have been written by anyone with the right to.
     if args_hash(call.tool, call.args, seal) != call.args_hash:
         return Refusal("changed_arguments", "the arguments are not those that the hash was made of")
     return None
@@ -71,6 +72,7 @@ def _deadline(draft: Draft, _spec: ToolSpec, call: ToolCall) -> Refusal | None:
 
 def _rate(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
     since = draft.now - spec.rate_limit.per_ms
+    # Counted in the state, so that a replay counts the same; no file may allow more calls than the state keeps.
     recent = [entry for entry in draft.get("tools", "calls").values()
               if entry["tool"] == call.tool and entry["declared_at"] > since]  # fmt: skip
     if len(recent) < spec.rate_limit.calls:

@@ -16,6 +16,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 PACK = Path(__file__).parent / "pack"
+# Calls that the state of a conversation remembers. A rate is counted on them, so a higher limit would never be met.
+CALLS_MAX = 12
 
 
 class SpecError(ValueError):
@@ -71,7 +73,7 @@ class Output(_Spec):
 class RateLimit(_Spec):
     """At most so many calls a conversation in so many milliseconds."""
 
-    calls: int = Field(ge=1)
+    calls: int = Field(ge=1, le=CALLS_MAX)
     per_ms: int = Field(ge=1)
 
 
@@ -145,6 +147,7 @@ def _problems(spec: ToolSpec) -> list[str]:
             re.compile(argument.pattern or "")
         except re.error as error:
             problems.append(f"input_schema.{name}.pattern is no regular expression: {error}")
+    # Without a key a repeat is a second change; without a question a lost answer stays lost (A13, H07).
     if spec.risk != "query" and (spec.idempotency != "key" or "{key}" not in (spec.confirm_path or "")):
         problems.append("a write needs idempotency: key, and a confirm_path with {key}")
     if spec.fallback.kind == "estimate" and "default" not in spec.fallback.levels:

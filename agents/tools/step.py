@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.tools.gates import Refusal, check
-from agents.tools.spec import Tools
+from agents.tools.spec import CALLS_MAX, Tools
 from schemas.step import Draft, Input, Step
 from schemas.tools import ToolCall, ToolError, ToolResult
 
 INPUTS = ("tools.calls", "tools.results")
-CALLS_MAX = 12  # calls that the state remembers
 _NOTHING_RAN = {"refused", "cancelled"}  # the same call may come again, and then it is the first
 
 
@@ -43,6 +42,7 @@ def _call(draft: Draft, tools: Tools, call: ToolCall) -> None:
         if first is not None:
             _duplicate(draft, call, first, known[first])
             return
+    # The file may have become stricter since the call was made, or reviewed.
     timeout = min(call.timeout_ms, spec.timeout_ms)
     draft.effect(call.call_id, "tool", key=call.idempotency_key, timeout_ms=timeout, deadline=call.deadline,
                  request=call.model_dump(mode="json"))  # fmt: skip
@@ -96,6 +96,7 @@ def _answer(draft: Draft, call_id: str, tool: str, first: Mapping[str, Any]) -> 
 
 
 def _result(draft: Draft, tools: Tools, result: ToolResult) -> None:
+    # Settled even when the state forgot the call: a pending effect would be asked about for ever.
     draft.settle(result.call_id)
     entry = draft.get("tools", "calls", result.call_id)
     if entry is None:

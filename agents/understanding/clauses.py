@@ -58,6 +58,7 @@ def layout(text: str, whole: Sequence[tuple[int, int]]) -> Layout:
 
 
 def _segments(text: str, left: int, right: int, whole: Sequence[tuple[int, int]]) -> list[Segment]:
+    # A connective at the very beginning joins nothing: "also refund 1001" is one wish.
     starts = [(left, left)]
     for match in _CONNECTIVE.finditer(text, left, right):
         if any(start < match.end() and match.start() < end for start, end in whole):

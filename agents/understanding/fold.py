@@ -40,6 +40,7 @@ def _fold_char(char: str) -> str:
 
 def fold(text: str) -> Folded:
     """Fold for matching (cases B17, B27, F05): NFKC character by character, invisibles out, spoken digits."""
+    # Most English texts: nothing to fold, and no table of indexes to build character by character.
     if text.isascii() and text.isprintable():
         return Folded(text, tuple(range(len(text))))
     parts: list[str] = []

@@ -40,6 +40,7 @@ class _Score:
 
 def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[Mention]:
     """The intents of a text in the order of their words; nothing below the abstain score."""
+    # By segment, so that words of one wish neither feed nor hush the words of the next.
     by_segment: list[dict[str, _Score]] = [{} for _ in cut.segments]
     for script in view.scripts if cut.segments else ():
         for pattern, regex in words.patterns[script]:
@@ -48,6 +49,7 @@ def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[
     for scores, segment in zip(by_segment, cut.segments, strict=True):
         _answers(view, segment, scores, context, words)
         for strong in list(scores):
+            # A suppressed intent may be a key itself: it hushes nothing any more once it is gone.
             for weak in words.suppresses.get(strong, ()) if strong in scores else ():
                 scores.pop(weak, None)
     found = [mention for index, scores in enumerate(by_segment) for mention in _scored(index, scores, words)]

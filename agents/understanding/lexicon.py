@@ -88,6 +88,7 @@ class View:
     def __init__(self, text: str) -> None:
         self.text = text
         han, latin = _HAN.search(text), _ENGLISH.search(text)
+        # Half of all patterns are not tried on a text of one script: reading is on the path of every message.
         self.scripts: tuple[int, ...] = (0, 1) if han and latin else (0,) if han else (1,)
 
 

@@ -52,6 +52,7 @@ def amounts(text: str, *, expected: bool = False, confirming: bool = False) -> I
     `expected` also takes a bare number that is the whole text: the customer was asked for an amount.
     `confirming`: an amount was shown to be confirmed, so that "make it 30" names another.
     """
+    # Foreign money first: "50 dollars" must not be read as 50 yuan by a looser pattern.
     taken: list[tuple[int, int]] = []
     for match in islice(_FOREIGN.finditer(text), MOST):
         taken.append(match.span())

@@ -25,6 +25,7 @@ def masked(raw: str) -> str:
     """The raw text with everything sensitive hidden, also what only folding reveals; of the same length."""
     if raw.isascii():
         return mask(raw)[0]
+    # Twice: zero-width characters hide a phone from the first look, and full-width digits from the second.
     folded = fold(raw)
     shown, found = mask(folded.text)
     chars = list(raw)

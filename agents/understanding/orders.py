@@ -42,6 +42,7 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
         return
     taken = list(closed)
     hits: list[Hit] = []
+    # The surest shape first: what it takes, a looser one can't read differently.
     for pattern in (_CUED, _OD, _GROUPED, _LONG, _BARE):
         for match in pattern.finditer(text):
             start, end = match.span("id")
@@ -50,6 +51,7 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
             if len(hits) == MOST:
                 break
             taken.append((start, end))
+            # One spelling, so that "od100001" and "OD100001" are one order to the tool and to the caps.
             value = re.sub(r"[ \-]", "", match["id"])
             hits.append(("order_id", value.upper() if value[:2].lower() == "od" else value, start, end))
     yield from sorted(hits, key=lambda hit: hit[2])

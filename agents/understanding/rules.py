@@ -76,6 +76,7 @@ class RuleUnderstanding:
         if returning:
             hits.append(("return_words", returning[0], *returning.span()))
         hits += [("intent", mention.intent, mention.start, mention.end) for mention in spoken]
+        # Reversed, so that of several the first counts.
         named = {hit[0]: hit[1] for hit in reversed(hits)}
         return Reading(
             wishes=tuple(draft.wish() for draft in drafts), evidence=_found(hits, folded),
@@ -143,6 +144,7 @@ def _chosen(spoken: Sequence[Mention], context: Context) -> list[_Draft]:
         else:
             known.confidence = max(known.confidence, mention.confidence)
     drafts = list(first.values())
+    # "Yes, refund it" under a confirmation is the yes, and no second refund.
     if context.expects == "confirm" and "confirm" in first:
         drafts = [draft for draft in drafts if not _same_flow(draft.intent, context.flow)]
     if any(draft.intent not in COURTESIES for draft in drafts):

@@ -61,6 +61,7 @@ def count_lines(file: Path) -> tuple[int, int]:
             bad.append(str(found))
             continue
         good += 1
+        # Only for the warning: a false match of two hashes costs a line on the screen, never an event.
         event = hash((found.conversation, found.id))  # a number, as a file can have millions of them
         if event in seen:
             again.append(

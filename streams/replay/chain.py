@@ -58,6 +58,7 @@ def build_chain(records: Iterable[Record], session: str | None = None) -> list[S
 
     Records of state.updates are left out: they repeat what the diffs say.
     """
+    # By place: two stretches may overlap, and a record is one step however often it was read.
     placed = {(record.topic, record.partition, record.offset): record for record in records if record.topic != UPDATES}
     steps = [step_of(record) for _, record in sorted(placed.items())]
     _mark_repeats(steps)

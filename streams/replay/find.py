@@ -60,6 +60,7 @@ def session_stretch(source: LogSource, session: str) -> Stretch:
     if began is None:
         message = f"{session!r} is no session id (a UUIDv7), and no conversation id (shop/channel/sender)"
         raise NotFoundError(message)
+    # Nearly every session is found in ten seconds of log; only the odd one costs a long read.
     found = _first_diff(source, session, began, began + NEAR_MS) or _first_diff(source, session, began - EARLY_MS, None)
     if found is None:
         message = f"session {session}: no decision of it on {DIFFS} from {began} ms on; its records may be gone"

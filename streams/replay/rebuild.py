@@ -94,6 +94,7 @@ def state_at(history: History, version: int | None = None) -> dict[str, Any]:
         return history.states[wanted]
     if wanted == 0:
         return empty(history.conversation)
+    # Forwards first: it checks every value before, and ends with the runtime's own part.
     state = _forwards(history, wanted) or _backwards(history, wanted)
     if state is None:
         raise VersionGoneError(_gone(history, wanted))

@@ -50,6 +50,7 @@ class Inbox:
 
     async def resolve(self, effect: Effect) -> Sequence[Fact]:
         """See EffectHandler."""
+        # The inbox is idempotent by message id, so in doubt it is simply sent again.
         return await self.run(effect)
 
     def open(self, conversation: str, show: Callable[[OutboundMessage], None]) -> None:
@@ -109,6 +110,7 @@ class MemoryCustomer:
     def _show(self, message: OutboundMessage) -> None:
         if (message.message_id, message.attempt) in self._seen:
             return
+        # A resend is shown once more and heard once: the script waits for messages, not for attempts.
         if message.message_id not in {known for known, _ in self._seen}:
             self._unheard.append(message)
         self._seen.add((message.message_id, message.attempt))

@@ -44,6 +44,7 @@ class Faults:
         if scope["type"] != "http" or scope["path"] == "/faults" or not self.waiting:
             await self._app(scope, receive, send)
             return
+        # Read before it is passed on: a fault may look for a text in it, and the app reads it again.
         body = await _read(receive)
         fault = self._take(scope, body)
         receive_again = _again(body, receive)
@@ -57,6 +58,7 @@ class Faults:
             error = {"error": {"code": "injected", "message": "this failure was asked for"}}
             await JSONResponse(error, fault.status)(scope, receive_again, send)
         else:
+            # The shop acts first: a response that is lost after the effect is what clients get wrong (A13).
             await self._app(scope, receive_again, _nowhere)
             await self._sleep((fault.delay_ms or LOST_MS) / 1000)
             await JSONResponse({"error": {"code": "lost", "message": "lost"}}, 504)(scope, receive_again, send)

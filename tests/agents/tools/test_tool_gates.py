@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.tools.arguments import args_hash
-from agents.tools.step import CALLS_MAX
+from agents.tools.spec import CALLS_MAX
 from schemas.tools import ToolCall, ToolResult
 from tests.agents.support import PACK, SENDER, T0, Chat
 
@@ -187,6 +187,21 @@ def test_the_rate_limit_holds() -> None:
 
     assert names[:5] == list(one.state["pending"])
     assert "rate_limited" == (outcome(one).error or outcome(one)).code  # type: ignore[union-attr]
+
+
+def test_every_rate_can_be_counted() -> None:
+    """A limit above what the state remembers would never be met, so the highest of the pack is tried."""
+    names = [f"call_{number}" for number in range(CALLS_MAX + 1)]
+    one = chat(*names)
+    for name in names:
+        query = call("get_order", QUERY, call_id=name, idempotency_key=name, risk="query")
+        declare(one, query)
+        if name != names[-1]:
+            one.result({}, call=query, status="failure")
+
+    assert outcome(one).error is not None
+    assert {"rate_limited"} == {value.error.code for _, value in one.emitted
+                                if isinstance(value, ToolResult) and value.error is not None}  # fmt: skip
 
 
 def test_the_same_change_twice_in_a_batch_runs_once() -> None:
