@@ -62,6 +62,7 @@ class KafkaOffsets:
             except KafkaException as error:
                 log.warning("end offsets not told: %s", words(error.args[0]))
                 self._asked = asked + self._asked
+                await asyncio.to_thread(self._look_again)
                 continue
             except Exception as error:  # noqa: BLE001 (the partitions that asked close and say so; else they wait for ever)
                 for _, future in asked:
@@ -71,6 +72,13 @@ class KafkaOffsets:
             for partition, future in asked:
                 if not future.done():
                     future.set_result(ends[partition])
+
+    def _look_again(self) -> None:
+        """A broker that came back has a new leader epoch, and the client asks with the old one for five minutes."""
+        try:
+            self._admin.list_topics(timeout=TIMEOUT_S)
+        except KafkaException as error:
+            log.info("the broker is still away: %s", words(error.args[0]))
 
     def _list(self, partitions: tuple[int, ...]) -> dict[int, dict[str, int]]:
         latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from schemas.topics import INPUT_TOPICS
+from streams.broker import EmbeddedKafka
 from streams.runtime.offsets import KafkaOffsets
+from streams.settings import Settings
+from streams.topics import apply_topics
 from tests.streams.runtime.kafka_rig import PARTITIONS, Rig
 
 pytestmark = pytest.mark.kafka
@@ -47,3 +51,21 @@ async def test_records_of_an_open_transaction_count(rig: Rig) -> None:
     assert (await offsets.ends(0))["channel.events"] == 1
     foreign.abort_transaction(30)
     offsets.close()
+
+
+@pytest.mark.slow
+async def test_a_broker_that_was_killed_is_asked_again(tmp_path: Path) -> None:
+    """Deadlines go on within seconds after a broker came back, though its leader epoch is another one (promise 6)."""
+    broker = EmbeddedKafka(tmp_path)
+    settings = Settings(bootstrap_servers=broker.start(), partitions=1)
+    offsets = KafkaOffsets(settings, ["channel.events"])
+    try:
+        apply_topics(settings.bootstrap_servers, settings)
+        assert {"channel.events": 0} == await offsets.ends(0)
+        broker.kill()
+        asked = asyncio.create_task(offsets.ends(0))
+        await asyncio.to_thread(broker.start)
+        assert {"channel.events": 0} == await asyncio.wait_for(asked, 30)
+    finally:
+        offsets.close()
+        broker.stop()
