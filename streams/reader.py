@@ -58,7 +58,9 @@ class KafkaSource:
     def __init__(self, settings: Settings, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._counts: dict[str, int] | None = None
-        self._consumer = Consumer(consumer_config(settings, f"{settings.group}-reader"))
+        self._where = settings.bootstrap_servers
+        # a command says once what is wrong; the client's own lines would come several a second
+        self._consumer = Consumer({**consumer_config(settings, f"{settings.group}-reader"), "log_level": 0})
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +80,9 @@ class KafkaSource:
             try:
                 found = self._consumer.list_topics(timeout=self._timeout_s).topics
             except KafkaException as error:
-                raise ReadError(_said(topic, error)) from error
+                message = (f"no broker answers at {self._where} ({words(error.args[0])}):"
+                           f" start one with `interlock up`, or set INTERLOCK_BOOTSTRAP_SERVERS")  # fmt: skip
+                raise ReadError(message) from error
             self._counts = {name: len(one.partitions) for name, one in found.items() if one.error is None}
         return self._counts.get(topic, 0)
 

@@ -38,6 +38,7 @@ log = logging.getLogger("interlock.worker")
 
 FLUSH_S = 5.0  # what the broker does not take within this is published again by the next owner
 OURS = ("interlock", "streams", "memory", "agents", "feedback")
+BROKER_S = 15.0  # a broker that says nothing for so long is not there: the worker ends, and can be started again
 STOP_S = 15.0  # a clean stop may take so long, then it is cut off
 
 
@@ -180,8 +181,8 @@ class Worker:
 def snapshots_of(settings: Settings, metrics: MetricsPort) -> tuple[SnapshotStore, LocalSnapshots]:
     """The snapshot folder of this worker, stamped with cluster and topic. Raises KafkaException."""
     admin = AdminClient(common(settings))
-    cluster = admin.describe_cluster().result().cluster_id
-    topic = admin.describe_topics(_collection(DIFFS))[DIFFS].result().topic_id
+    cluster = admin.describe_cluster(request_timeout=BROKER_S).result().cluster_id
+    topic = admin.describe_topics(_collection(DIFFS), request_timeout=BROKER_S)[DIFFS].result().topic_id
     root = settings.snapshot_dir or settings.data_dir / "snapshots"
     store = SnapshotStore.claim(root, str(cluster), str(topic), metrics.count, log)
     return store, LocalSnapshots(store, SystemClock().now_ms)
@@ -218,7 +219,9 @@ def run_worker(settings: Settings) -> int:
     try:
         exposition = metrics.serve(settings.metrics_port, settings.host)
     except OSError as error:
-        log.critical("metrics port %d: %s", settings.metrics_port, error)
+        log.critical(
+            "metrics port %d: %s; set INTERLOCK_METRICS_PORT, 0 takes a free one", settings.metrics_port, error
+        )
         return 1
     log.info("metrics on http://%s:%d/metrics", settings.host, exposition.port)
     try:
