@@ -68,6 +68,12 @@ class Settings(BaseSettings):
     shop_port: Port = Field(default=8090, description="port of the example shop; 0: a free one")
     gateway_url: str = Field(default="http://127.0.0.1:8080", description="where delivery posts what it sends")
     shop_url: str = Field(default="http://127.0.0.1:8090", description="base of the example shop's tools")
+    tool_urls: dict[str, str] = Field(
+        default={}, description='base URLs that tool files name, beside shop_url: {"crm_url": "https://..."}'
+    )
+    tool_tokens: dict[str, str] = Field(
+        default={}, repr=False, description='bearer tokens that tool files name: {"crm_token": "..."}'
+    )
     tool_environment: Literal["prod", "staging"] = Field(
         default="prod", description="which environment of the tool files is used"
     )

@@ -12,6 +12,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agents import packfile
 from agents.flows import graph
 from agents.flows.checks import CHECKS
 from agents.tools.spec import Tools
@@ -30,7 +31,7 @@ class FlowError(ValueError):
     """A flow file is wrong: `file`, `node`, `field` and what to do."""
 
     def __init__(self, file: str, node: str, field: str, problem: str) -> None:
-        super().__init__(f"{file}: {node}: {field}: {problem}")
+        super().__init__(f"flow {file}: {node}: {field}: {problem.removeprefix('Value error, ')}")
         self.file, self.node, self.field, self.problem = file, node, field, problem
 
 
@@ -128,9 +129,9 @@ Flows = Mapping[str, Flow]
 def load_flow(path: Path, tools: Tools, templates: frozenset[str] | None = None) -> Flow:
     """The flow of one file. Raises FlowError naming file, node and field."""
     try:
-        flow = Flow.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        flow = Flow.model_validate(packfile.read(path))
     except yaml.YAMLError as error:
-        raise FlowError(path.name, "(file)", "(file)", f"is no YAML: {error}") from error
+        raise FlowError(path.name, "(file)", "(file)", packfile.problem(error)) from error
     except ValidationError as error:
         raise _readable(path.name, error) from error
     if flow.flow != path.stem:

@@ -8,11 +8,12 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from agents.flows import model as flow_files
-from agents.flows.model import Flow, Flows, load_flows
+from agents.flows.model import Flow, FlowError, Flows, load_flows
 from agents.replies import templates as template_files
 from agents.replies.templates import Templates, load_templates
 from agents.tools import spec as tool_files
 from agents.tools.spec import Tools, load_tools
+from agents.understanding.lexicon import lexicon
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,38 @@ class Config:
     context_messages: int = 6
 
 
+class PackError(ValueError):
+    """A pack folder holds what nobody reads: the message names it."""
+
+
 @cache  # planning, tools and the effect handler share one
 def load_pack(folder: Path | None = None) -> Pack:
     """The built-in files, and over them those of `folder`/flows, /tools and /templates.
 
-    Raises SpecError, TemplateError or FlowError naming file and field.
+    Raises SpecError, TemplateError or FlowError naming file and field, PackError for a folder that nobody reads.
     """
+    _refuse_others(folder)
+
     def folders(built_in: Path, name: str) -> list[Path]:
         return [built_in, *([folder / name] if folder is not None and (folder / name).is_dir() else [])]
 
     tools = load_tools(*folders(tool_files.PACK, "tools"))
     templates = load_templates(*folders(template_files.PACK, "templates"))
     flows = load_flows(tools, frozenset(templates), *folders(flow_files.PACK, "flows"))
+    known = {pattern.intent for script in lexicon().patterns for pattern, _ in script} - lexicon().reads_as.keys()
+    for flow in flows.values():
+        for intent in flow.intents:
+            if intent not in known:  # nothing a customer says would ever begin it
+                problem = f"{intent!r} is no intent of agents/understanding/lexicons/intents.yaml"
+                file = f"{flow.flow}.yaml"
+                raise FlowError(file, "(flow)", "intents", problem)
     return Pack(flows, tools, templates)
+
+
+def _refuse_others(folder: Path | None) -> None:
+    """A folder with a misspelt name would be left out in silence."""
+    inside = sorted(folder.iterdir()) if folder is not None and folder.is_dir() else []
+    for one in inside:
+        if one.is_dir() and one.name not in {"flows", "tools", "templates"} and not one.name.startswith((".", "_")):
+            message = f"{one}: a pack folder has flows, tools and templates, and this is none of them"
+            raise PackError(message)

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from agents import packfile
 from schemas.base import yuan
 
 PACK = Path(__file__).parent / "pack"
@@ -34,7 +35,7 @@ class TemplateError(ValueError):
     """A template file is wrong: `file`, `template`, `field`."""
 
     def __init__(self, file: str, template: str, field: str, problem: str) -> None:
-        super().__init__(f"{file}: {template}: {field}: {problem}")
+        super().__init__(f"template {file}: {template}: {field}: {problem.removeprefix('Value error, ')}")
         self.file, self.template, self.field, self.problem = file, template, field, problem
 
 
@@ -133,9 +134,9 @@ def load_templates(*folders: Path) -> dict[str, Template]:
 
 def _load(path: Path) -> dict[str, Template]:
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = packfile.read(path)
     except yaml.YAMLError as error:
-        raise TemplateError(path.name, "(file)", "(file)", f"is no YAML: {error}") from error
+        raise TemplateError(path.name, "(file)", "(file)", packfile.problem(error)) from error
     if not isinstance(raw, dict):
         raise TemplateError(path.name, "(file)", "(file)", "must hold templates by id")
     templates = {}

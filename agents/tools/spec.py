@@ -15,6 +15,8 @@ from typing import Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from agents import packfile
+
 PACK = Path(__file__).parent / "pack"
 # Calls that the state of a conversation remembers. A rate is counted on them, so a higher limit would never be met.
 CALLS_MAX = 12
@@ -24,7 +26,7 @@ class SpecError(ValueError):
     """A pack file is wrong: `file`, `field` and what to do."""
 
     def __init__(self, file: str, field: str, problem: str) -> None:
-        super().__init__(f"{file}: {field}: {problem}")
+        super().__init__(f"tool {file}: {field}: {problem.removeprefix('Value error, ')}")
         self.file, self.field, self.problem = file, field, problem
 
 
@@ -161,10 +163,10 @@ Tools = Mapping[str, ToolSpec]
 def load_tool(path: Path) -> ToolSpec:
     """The tool of one file. Raises SpecError naming file and field."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = packfile.read(path)
         spec = ToolSpec.model_validate(raw)
     except yaml.YAMLError as error:
-        raise SpecError(path.name, "(file)", f"is no YAML: {error}") from error
+        raise SpecError(path.name, "(file)", packfile.problem(error)) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "(tool)"

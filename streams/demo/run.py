@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 from rich.console import Console
 
 from streams.broker import EmbeddedKafka
@@ -47,7 +48,10 @@ def demo_settings(base: Settings, folder: Path, run: str) -> Settings:
 def environment(settings: Settings) -> dict[str, str]:
     """The settings as a child reads them."""
     values = settings.model_dump(mode="json", exclude_none=True)
-    return {f"INTERLOCK_{name.upper()}": str(value) for name, value in values.items()}
+    return {
+        f"INTERLOCK_{name.upper()}": orjson.dumps(value).decode() if isinstance(value, dict) else str(value)
+        for name, value in values.items()
+    }
 
 
 @contextlib.contextmanager

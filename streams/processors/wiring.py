@@ -10,6 +10,7 @@ import httpx
 from httpx_aiohttp import HttpxAiohttpClient
 
 from agents.planning.pack import load_pack
+from agents.tools.spec import SpecError, Tools
 from memory.sealing import KeyStore, open_key_store, open_seal
 from schemas.events import Seal
 from streams.clock import SystemClock
@@ -48,12 +49,31 @@ def metrics_of(settings: Settings) -> Metrics:
 
 
 def tool_handler(settings: Settings, client: httpx.AsyncClient, keys: KeyStore, clock: Clock) -> ToolHandler:
-    """Runs the calls that the tool files describe."""
+    """Runs the calls that the tool files describe. Raises SpecError for a file that names what is not set."""
 
     def clear(sealed: Seal, conversation: str) -> bytes | None:
         return open_seal(keys, sealed, conversation)
 
-    return ToolHandler(load_pack(settings.packs).tools, client, settings.shop_url, clear, clock)
+    tools, urls = load_pack(settings.packs).tools, {**settings.tool_urls, "shop_url": settings.shop_url}
+    check_tools(tools, settings.tool_environment, urls, settings.tool_tokens)
+    return ToolHandler(tools, client, urls, clear, clock, environment=settings.tool_environment,
+                       tokens=settings.tool_tokens)  # fmt: skip
+
+
+def check_tools(tools: Tools, environment: str, urls: Mapping[str, str], tokens: Mapping[str, str]) -> None:
+    """What the tool files name is there, before a customer needs it. Raises SpecError naming file and field."""
+    for name, spec in tools.items():
+        file, where = f"{name}.yaml", {str(label): one.base_url for label, one in spec.environments.items()}
+        if environment not in where:
+            problem = f"{environment!r} is missing, which INTERLOCK_TOOL_ENVIRONMENT asks for"
+            raise SpecError(file, "environments", problem)
+        url, token = where[environment], spec.auth.token_setting or ""
+        if url not in urls:
+            problem = f"{url!r} is none of {', '.join(sorted(urls))}; set it in INTERLOCK_TOOL_URLS"
+            raise SpecError(file, ".".join(("environments", environment, "base_url")), problem)
+        if spec.auth.kind == "bearer" and not tokens.get(token):
+            problem = f"there is no token {token!r}; set it in INTERLOCK_TOOL_TOKENS"
+            raise SpecError(file, "auth.token_setting", problem)
 
 
 @contextlib.asynccontextmanager

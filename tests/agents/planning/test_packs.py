@@ -10,7 +10,7 @@ import yaml
 
 from agents.flows.model import PACK as FLOWS
 from agents.flows.model import FlowError
-from agents.planning.pack import load_pack
+from agents.planning.pack import PackError, load_pack
 from streams.processors import planning, tools
 from streams.settings import Settings
 from tests.agents.support import Chat
@@ -37,6 +37,24 @@ def test_a_flow_needs_its_templates(tmp_path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace("refund.success", "refund.succes"), encoding="utf-8")
 
     with pytest.raises(FlowError, match=r"refund\.yaml: notify_success: template: 'refund\.succes' is no template"):
+        load_pack(tmp_path)
+
+
+def test_a_flow_begins_with_an_intent_that_is_read(tmp_path: Path) -> None:
+    """A flow for an intent that no words mean would never begin: it is refused when it is loaded."""
+    (tmp_path / "flows").mkdir()
+    text = (FLOWS / "human.yaml").read_text("utf-8")
+    own = text.replace("flow: human", "flow: opening").replace("intents: [human]", "intents: [opening_hours]")
+    (tmp_path / "flows" / "opening.yaml").write_text(own, encoding="utf-8")
+
+    with pytest.raises(FlowError, match=r"flow opening\.yaml: \(flow\): intents: 'opening_hours' is no intent"):
+        load_pack(tmp_path)
+
+
+def test_a_folder_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    """`replies` instead of `templates` would be left out in silence (promise 10)."""
+    (tmp_path / "replies").mkdir()
+    with pytest.raises(PackError, match="replies: a pack folder has flows, tools and templates"):
         load_pack(tmp_path)
 
 
