@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,7 +13,9 @@ import typer
 def chat(
     sender: Annotated[str, typer.Option("--as", help="Customer of the example shop.")] = "c-zh-refund",
     explain: Annotated[bool, typer.Option(help="After each turn, show intent, evidence, plan and reasons.")] = False,
-    reviews: Annotated[str, typer.Option(help="What the reviewer of money says: approve, refuse or none.")] = "approve",
+    reviews: Annotated[
+        Literal["approve", "refuse", "none"], typer.Option(help="What the reviewer of money says.")
+    ] = "approve",
 ) -> None:
     """Talk to the agent. A line is a message; piped lines work too. Nothing is kept."""
     from streams.runtime.virtual import run_virtual
@@ -37,6 +40,8 @@ def _hello(sender: str, keys: str) -> None:
 def _lines() -> Iterator[str]:
     """Lines of the keyboard with a prompt, or of a pipe as they stand."""
     asked = sys.stdin.isatty()
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # what is no text is not the end of the conversation
     while True:
         if asked:
             typer.echo("you> ", nl=False)

@@ -70,7 +70,8 @@ def check_tools(tools: Tools, environment: str, urls: Mapping[str, str], tokens:
         url, token = where[environment], spec.auth.token_setting or ""
         if url not in urls:
             problem = f"{url!r} is none of {', '.join(sorted(urls))}; set it in INTERLOCK_TOOL_URLS"
-            raise SpecError(file, ".".join(("environments", environment, "base_url")), problem)
+            field = f"environments.{environment}.base_url"
+            raise SpecError(file, field, problem)
         if spec.auth.kind == "bearer" and not tokens.get(token):
             problem = f"there is no token {token!r}; set it in INTERLOCK_TOOL_TOKENS"
             raise SpecError(file, "auth.token_setting", problem)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from schemas.delivery import OutboundMessage
 from schemas.events import MessageBody, RecallBody
 from streams.scenario.format import Scenario, Wait
@@ -76,8 +78,12 @@ class Talk:
         elif name.startswith("/"):
             self._say(HELP)
         else:
+            try:
+                body = MessageBody(kind="message", message_id=f"m-{self._count + 1}", text=text)
+            except ValidationError as error:
+                self._say(f"Not sent: {error.errors()[0]['msg']}.")
+                return
             self._count += 1
-            body = MessageBody(kind="message", message_id=f"m-{self._count}", text=text)
             await self._customer.send(f"e-{self._count}", body)
             await self._listen(TURN_MS)
 

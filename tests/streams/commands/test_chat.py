@@ -9,7 +9,7 @@ from streams.cli import build
 from streams.commands import CommandError
 
 
-def _chat(lines: str, *options: str) -> Result:
+def _chat(lines: str | bytes, *options: str) -> Result:
     return CliRunner().invoke(build(), ["chat", *options], input=lines)
 
 
@@ -49,3 +49,20 @@ def test_unknown_customer_is_told_in_one_line() -> None:
 
     with pytest.raises(CommandError, match="nobody is no customer of the example shop; try "):
         raise done.exception or AssertionError(done.output)
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe\n", b"x" * 20_001 + b"\n"])
+def test_an_odd_line_does_not_end_the_conversation(line: bytes) -> None:
+    """Bytes that are no UTF-8 and a text that is too long are told or read as they are; the next line is answered."""
+    done = _chat(line + "你好\n".encode())
+
+    assert 0 == done.exit_code, done.output
+    assert "agent> " in done.stdout.rpartition("you> 你好")[2]
+
+
+def test_a_wrong_reviewer_is_told_by_its_option() -> None:
+    """The option is named with the words that it takes."""
+    done = _chat("", "--reviews", "maybe")
+
+    assert 2 == done.exit_code
+    assert all(word in done.output for word in ("--reviews", "approve", "refuse", "none"))
