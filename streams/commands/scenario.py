@@ -40,10 +40,13 @@ def check(files: Annotated[list[Path], typer.Argument(help="Scenario files, or f
 
 
 def _load(paths: Sequence[Path]) -> list[Scenario]:
-    from streams.scenario.format import load, load_folder, refuse_shared
+    from agents.planning.pack import load_pack
+    from streams.scenario.format import load, load_folder, refuse_shared, refuse_unknown
+    from streams.settings import Settings
 
     scenarios = [one for path in paths for one in (load_folder(path) if path.is_dir() else [load(path)])]
     refuse_shared(scenarios)
+    refuse_unknown(scenarios, load_pack(Settings().packs).templates)
     return scenarios
 
 
@@ -64,6 +67,9 @@ def _over_http(scenarios: Sequence[Scenario]) -> list[Played]:
 
     settings = Settings()
     settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
+    if any(one.expect.health for one in scenarios):
+        seconds = (settings.window_ms + settings.window_grace_ms) // 1000
+        typer.echo(f"A health score is expected: it comes when its window closes, in up to {seconds} s.", err=True)
     return asyncio.run(play_over_http(scenarios, settings, fresh_id("run")[-8:]))
 
 

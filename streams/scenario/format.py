@@ -5,7 +5,8 @@ Strict: a file that can't be read names itself, the step and the field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -244,10 +245,27 @@ def load(path: Path) -> Scenario:
 
 
 def load_folder(folder: Path) -> list[Scenario]:
-    """All `*.yaml` of a folder by name. Raises ScenarioError, also when two share a conversation."""
+    """All `*.yaml` of a folder by name. Raises ScenarioError, also for none, or when two share a conversation."""
     scenarios = [load(path) for path in sorted(folder.glob("*.yaml"))]
+    if not scenarios:
+        message = f"{folder}: there is no *.yaml in it"
+        raise ScenarioError(message)
     refuse_shared(scenarios)
     return scenarios
+
+
+def refuse_unknown(scenarios: Sequence[Scenario], templates: Collection[str]) -> None:
+    """Templates that a scenario waits for or expects are there: else it would wait in vain. Raises ScenarioError."""
+    for scenario in scenarios:
+        steps = [(f"step {number}", step.template) for number, step in enumerate(scenario.steps, 1)
+                 if isinstance(step, Hear) and step.template != "any"]  # fmt: skip
+        said = [("expect/says", name) for name in scenario.expect.says]
+        for where, name in (*steps, *said, *(("expect/never_says", one) for one in scenario.expect.never_says)):
+            if name not in templates:
+                near = difflib.get_close_matches(name, templates, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                message = f"{scenario.name}: {where}: there is no template {name!r}{hint}"
+                raise ScenarioError(message)
 
 
 def refuse_shared(scenarios: Sequence[Scenario]) -> None:

@@ -74,8 +74,15 @@ class Ends:
     async def _asked(self, method: str, url: str, **request: Any) -> httpx.Response:
         """Once more where the server closed an idle connection just then; every POST carries an id, so it is safe."""
         with contextlib.suppress(httpx.RemoteProtocolError):
+            return await self._request(method, url, **request)
+        return await self._request(method, url, **request)
+
+    async def _request(self, method: str, url: str, **request: Any) -> httpx.Response:
+        try:
             return await self.client.request(method, url, **request)
-        return await self.client.request(method, url, **request)
+        except httpx.ConnectError as error:
+            message = f"nothing answers at {url} ({error}): start `interlock gateway` and `interlock shop`"
+            raise WorldError(message) from error
 
 
 def _json(model: Model) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.scenario.format import Recall, Say, Scenario, ScenarioError, Wait, load, load_folder, parse
+from streams.scenario.format import Recall, Say, Scenario, ScenarioError, Wait, load, load_folder, parse, refuse_unknown
 
 HEAD = "name: one\ntitle: One\nlanguage: en\nsender: c-1\n"
 TAIL = "expect:\n  outcome: answered\n"
@@ -98,3 +98,46 @@ def test_two_scenarios_of_one_customer_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ScenarioError, match="b: sender c-1 is also the customer of a"):
         load_folder(tmp_path)
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    """0 of 0 conversations as expected would look like success (promise 10)."""
+    with pytest.raises(ScenarioError, match=r"there is no \*\.yaml in it"):
+        load_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (
+            ("hear: refund.confirm", "hear: refund.confrm"),
+            r"step 2: there is no template 'refund\.confrm'; did you mean refund\.con",
+        ),
+        (("says: [refund.confirm]", "says: [hello]"), r"expect/says: there is no template 'hello'"),
+        (("says:", "never_says: [nope]\n  says:"), r"expect/never_says: there is no template 'nope'"),
+    ],
+)
+def test_a_template_that_there_is_not_is_refused(edit: tuple[str, str], words: str) -> None:
+    """Waiting for a wording that nobody can say would end in a time-out: it is told before anything is played."""
+    text = TEMPLATES.replace(*edit)
+    with pytest.raises(ScenarioError, match=words):
+        refuse_unknown([parse(text, "own.yaml")], {"refund.confirm", "refund.success"})
+
+
+def test_any_answer_is_no_template() -> None:
+    """`hear: any` waits for whatever comes."""
+    refuse_unknown([parse(TEMPLATES.replace("hear: refund.confirm", "hear: any"), "own.yaml")], {"refund.confirm"})
+
+
+TEMPLATES = """
+name: own
+title: Own
+language: en
+sender: c-en-refund
+steps:
+  - say: refund please
+  - hear: refund.confirm
+expect:
+  outcome: open
+  says: [refund.confirm]
+"""
