@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 PY     := $(VENV)/bin/python
 KILLS  ?= 0
+unexport PYTHONDONTWRITEBYTECODE  # compiled files make every later start faster
 RECORDS ?= 10000
 ONLY   ?=
 RUN    := $(VENV)/.run-installed
@@ -42,7 +43,7 @@ setup: $(RUN) $(DEV) ## make .venv from the locked requirements
 test: $(DEV) ## all tests: in memory, then on a real broker
 	$(PY) -m pytest
 
-test-fast: $(DEV) ## the in-memory tests alone, under 10 s
+test-fast: $(DEV) ## the in-memory tests but the thorough ones, under 10 s
 	$(PY) -m pytest -n auto -m "not kafka and not slow"
 
 check: lint formatted types layers budget ledger ## all gates; `make -k check` shows all that is wrong

@@ -11,6 +11,24 @@ from streams.broker import EmbeddedKafka
 from streams.java import BrokerError
 
 
+# Folders and modules whose tests play whole conversations, try thousands of inputs or wait in real time: they run in
+# `make test`, and `make test-fast` leaves them out so that it stays below ten seconds.
+THOROUGH = (
+    "tests/cases/", "tests/promises/", "tests/failure/", "tests/fuzz/", "tests/chaos/", "tests/quality/",
+    "tests/agents/understanding/test_properties.py", "tests/agents/understanding/test_long_texts.py",
+    "tests/agents/planning/test_anything.py", "tests/agents/planning/test_bounds.py", "tests/memory/test_bus.py",
+    "tests/streams/gateway/test_stream.py", "tests/streams/scenario/", "tests/streams/delivery/test_properties.py",
+    "tests/feedback/test_oracle.py", "tests/streams/commands/", "tests/streams/test_cli.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the thorough tests as slow."""
+    for item in items:
+        if item.path.relative_to(config.rootpath).as_posix().startswith(THOROUGH):
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Bootstrap address of a real Kafka: the given cluster, else one of our own for this run.
