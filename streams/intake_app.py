@@ -28,6 +28,7 @@ from streams.runtime.deadletters import letter_of
 from streams.runtime.ports import Clock, Fact, Outgoing
 from streams.runtime.wire import fact_record
 from streams.settings import Settings
+from streams.topics import TopicsError, require_partitions
 
 log = logging.getLogger("interlock.intake")
 
@@ -164,6 +165,11 @@ def _next(records: Iterable[Message]) -> list[TopicPartition]:
 
 def run_intake(settings: Settings) -> int:
     """`interlock intake`: until SIGTERM or Ctrl-C; the exit status."""
+    try:
+        require_partitions(settings)
+    except TopicsError as error:
+        log.critical("%s", error)
+        return 1
     metrics = Metrics()
     keys = open_key_store(settings.data_dir, settings.master_key_file)
     app = IntakeApp(settings, keys, metrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from schemas.topics import TOPICS, Topic
 from streams.settings import Settings
 
 TIMEOUT_S = 30
+APPEAR_S = 3.0  # a topic that was just made is not known everywhere at once
 FRAMING_BYTES = 65_536  # headers and batch framing on top of the largest value
 HOUR_MS = 3_600_000
 MISSING = "no such topic"
@@ -114,6 +116,21 @@ def apply_topics(
             applied.differences.append(difference)
     _alter(client, applied.altered)
     return applied
+
+
+def require_partitions(settings: Settings, timeout_s: float = TIMEOUT_S) -> None:
+    """Who places keys needs every topic with as many partitions as the settings say (promise 1). Raises TopicsError."""
+    until = time.monotonic() + APPEAR_S
+    while True:
+        found = check_topics(settings.bootstrap_servers, settings, timeout_s=timeout_s)
+        wrong = [one for one in found if one.found == MISSING or one.setting == PARTITIONS]
+        if not any(one.found == MISSING for one in wrong) or time.monotonic() > until:
+            break
+        time.sleep(0.2)
+    if wrong:
+        more = f" (and {len(wrong) - 1} more topics, see `interlock topics check`)" if len(wrong) > 1 else ""
+        message = f"{wrong[0]}{more}"
+        raise TopicsError(message)
 
 
 def _client(bootstrap: str) -> AdminClient:

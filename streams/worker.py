@@ -33,6 +33,7 @@ from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.table import Row
 from streams.runtime.wire import DIFFS
 from streams.settings import Settings
+from streams.topics import TopicsError, require_partitions
 
 log = logging.getLogger("interlock.worker")
 
@@ -226,6 +227,9 @@ def run_worker(settings: Settings) -> int:
     log.info("metrics on http://%s:%d/metrics", settings.host, exposition.port)
     try:
         return loops.run(_with_table(settings, metrics))
+    except TopicsError as error:
+        log.critical("%s", error)
+        return 1
     except KafkaException as error:
         log.critical("the broker at %s does not answer: %s", settings.bootstrap_servers, error)
         return 1
@@ -236,5 +240,6 @@ def run_worker(settings: Settings) -> int:
 async def _with_table(settings: Settings, metrics: MetricsPort) -> int:
     from streams.processors import wiring  # noqa: PLC0415 (all processors: only a whole worker needs them)
 
+    require_partitions(settings, BROKER_S)
     async with wiring.wire(settings) as table:
         return await work(settings, table.rows, table.keys, table.handlers, metrics)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -153,3 +156,17 @@ def test_the_commands(own_broker: str) -> None:
     assert (0, True) == (after.exit_code, "as their manifests say" in after.output)
     moved = runner.invoke(build_cli(), ["topics", "apply", "--broker", own_broker], env={"INTERLOCK_PARTITIONS": "4"})
     assert (1, True) == (moved.exit_code, f"{len(TOPICS)} differ" in moved.output)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("command", ["worker", "intake"])
+def test_who_places_keys_refuses_another_partition_count(own_broker: str, tmp_path: Path, command: str) -> None:
+    """A worker or intake with another count would give conversations a second order: it does not start (promise 1)."""
+    apply_topics(own_broker, SETTINGS)
+    env = {**os.environ, "INTERLOCK_BOOTSTRAP_SERVERS": own_broker, "INTERLOCK_PARTITIONS": "3",
+           "INTERLOCK_METRICS_PORT": "0", "INTERLOCK_DATA_DIR": str(tmp_path)}  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "streams.cli", command], env=env, capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+    assert 1 == done.returncode
+    assert "partitions is 2, wanted 3" in done.stderr
+    assert "Traceback" not in done.stderr
