@@ -193,8 +193,17 @@ class _Listener:
                 self._set("paused_ms", feedback.get("paused_ms", 0) + self._draft.now - since)
                 self._draft.timer(GONE, self._draft.now + self._cfg.gone_ms)
 
-    def _signal(self, kind: SignalKind, at: int, value: float, message_id: str | None, evidence: str = "", *,
-                assumed: bool = False, session: str | None = None) -> None:
+    def _signal(
+        self,
+        kind: SignalKind,
+        at: int,
+        value: float,
+        message_id: str | None,
+        evidence: str = "",
+        *,
+        assumed: bool = False,
+        session: str | None = None,
+    ) -> None:
         session_id = session or self._session
         if session_id is None:
             return

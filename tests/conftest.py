@@ -10,7 +10,6 @@ import pytest
 from streams.broker import EmbeddedKafka
 from streams.java import BrokerError
 
-
 # Folders and modules whose tests play whole conversations, try thousands of inputs or wait in real time: they run in
 # `make test`, and `make test-fast` leaves them out so that it stays below ten seconds.
 THOROUGH = (

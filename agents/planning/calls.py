@@ -17,6 +17,7 @@ from schemas.people import HumanRequest
 from schemas.tools import ToolCall
 
 REVIEW_TIMER = "planning.review:"
+LATE_MAX = 3  # then nobody seems to run calls any more, and a person is asked
 
 
 def arguments(spec: ToolSpec, node: Node, slots: Mapping[str, Any], sender: str) -> dict[str, Any]:
@@ -36,6 +37,36 @@ def idempotency_key(plan_id: str, node: str, hashed: str) -> str:
 
 def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
     """Declare the node's call, or ask for its review; False for a call that failed before with the same arguments."""
+    call = _made(desk, state, node)
+    # Asking the same again gives the same answer; where the table knows another way, that is taken (R-003-38).
+    if call.args_hash in state["tried"] and desk.flow_of(state).target(state["node"], "repeated"):
+        desk.draft.reason("planning.other_strategy", f"{call.tool} failed with the same arguments", state["plan_id"])
+        return False
+    if call.risk == "money":  # the file decides what is money, never the flow
+        ask_review(desk, state, node, call)
+    else:
+        dispatch(desk, state, call)
+    return True
+
+
+def again(desk: Desk, state: FlowDict, node: Node) -> bool:
+    """Declare the node's call once more, under the same key and approval; False when it was late too often.
+
+    For a call that surely never started because its deadline had passed: nobody was there to run it in time.
+    """
+    late = f"late:{state['node']}"
+    count = state["tried"].get(late, 0)
+    if count >= LATE_MAX:
+        return False
+    state["tried"] = {**state["tried"], late: count + 1}
+    call = _made(desk, state, node)
+    approved = state["review_id"] if call.risk == "money" else None  # the gate checks it against this call's hash
+    dispatch(desk, state, call.model_copy(update={"review_id": approved}))
+    desk.draft.reason("planning.call_again", f"{call.tool} was not started in time", call.call_id)
+    return True
+
+
+def _made(desk: Desk, state: FlowDict, node: Node) -> ToolCall:
     spec = desk.pack.tools[node.tool or ""]
     args = arguments(spec, node, state["slots"], desk.sender)
     sensitive = tuple(name for name in spec.sensitive_fields if name in args)
@@ -43,11 +74,7 @@ def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
     seal = state["seal"] if sensitive else None
     # Over the masked arguments: the hash stands in the clear register, where clear values must not be guessable.
     hashed = args_hash(spec.name, args, seal)
-    # Asking the same again gives the same answer; where the table knows another way, that is taken (R-003-38).
-    if hashed in state["tried"] and desk.flow_of(state).target(state["node"], "repeated"):
-        desk.draft.reason("planning.other_strategy", f"{spec.name} failed with the same arguments", state["plan_id"])
-        return False
-    call = ToolCall(
+    return ToolCall(
         call_id=desk.draft.new_id("call"), session_id=desk.session_id, plan_id=state["plan_id"],
         task_id=plans.task_id(state["plan_id"], state["node"]), skill=spec.skill, tool=spec.name, risk=spec.risk,
         args=args, args_sensitive=sensitive, args_hash=hashed, seal=Seal(**seal) if seal else None,
@@ -55,11 +82,6 @@ def begin(desk: Desk, state: FlowDict, node: Node) -> bool:
         expectation=f"success with {', '.join(spec.output_schema.required)}", declared_at=desk.draft.now,
         deadline=desk.draft.now + desk.config.call_deadline_ms, timeout_ms=spec.timeout_ms,
     )  # fmt: skip
-    if spec.risk == "money":  # the file decides what is money, never the flow
-        ask_review(desk, state, node, call)
-    else:
-        dispatch(desk, state, call)
-    return True
 
 
 def dispatch(desk: Desk, state: FlowDict, call: ToolCall) -> None:

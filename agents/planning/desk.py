@@ -83,8 +83,16 @@ class Desk:
         known = {call["result_id"]: (call["tool"], call["status"]) for call in calls.values() if call["result_id"]}
         return Proofs({**known, **self.results}, refs)
 
-    def say(self, template_id: str, params: Mapping[str, Any] | None = None, *, language: str | None = None,
-            evidence: Sequence[EvidenceRef] = (), choices: Sequence[str] | None = None, kind: str = "reply") -> bool:
+    def say(
+        self,
+        template_id: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        language: str | None = None,
+        evidence: Sequence[EvidenceRef] = (),
+        choices: Sequence[str] | None = None,
+        kind: str = "reply",
+    ) -> bool:
         """Publish one message of an approved template; False when its claims are not carried (E07)."""
         if self.muted:
             return True

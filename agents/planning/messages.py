@@ -215,8 +215,13 @@ def _without_flow(desk: Desk, message: NormalizedMessage) -> None:
         offered(desk, "common.out_of_scope")
 
 
-def offered(desk: Desk, template: str, slots: dict[str, Any] | None = None, guess: str | None = None,
-            message: NormalizedMessage | None = None) -> None:
+def offered(
+    desk: Desk,
+    template: str,
+    slots: dict[str, Any] | None = None,
+    guess: str | None = None,
+    message: NormalizedMessage | None = None,
+) -> None:
     """Say a template whose numbered choices are intents, and remember what the numbers mean."""
     kept = slots or {}
     seal = message.seal.model_dump(mode="json") if message is not None and message.seal else None

@@ -121,8 +121,9 @@ def ask(desk: Desk, state: FlowDict) -> None:
     _say(desk, state, template, state["slots"], offered)
 
 
-def _say(desk: Desk, state: FlowDict, template_id: str, slots: Mapping[str, Any],
-         offered: list[dict[str, Any]] | None = None) -> bool:
+def _say(
+    desk: Desk, state: FlowDict, template_id: str, slots: Mapping[str, Any], offered: list[dict[str, Any]] | None = None
+) -> bool:
     # All that the flow rests on is cited, not only what this sentence needs: a reader sees the whole basis.
     refs = [EvidenceRef(kind="tool_result", id=one) for one in state["evidence"]]
     refs.append(EvidenceRef(kind="task_plan", id=state["plan_id"]))

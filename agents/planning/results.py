@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.flows.checks import CHECKS, Outcome
 from agents.flows.model import Node
-from agents.planning import handover, messages, moves, plans
+from agents.planning import calls, handover, messages, moves, plans
 from agents.planning.desk import Desk, FlowDict
 from agents.tools.fallback import estimate
 from schemas.tools import ToolResult
@@ -56,6 +56,8 @@ def _bring_person(desk: Desk, result: ToolResult, code: str) -> None:
 
 def _go_on(desk: Desk, state: FlowDict, result: ToolResult) -> None:
     node = desk.node_of(state)
+    if _never_started(result) and calls.again(desk, state, node):
+        return
     outcome = _outcome(desk, state, node, result)
     # Failures are evidence, too: "it can't be refunded" rests on the answer that said so.
     state["evidence"] = [*state["evidence"], result.result_id]
@@ -72,6 +74,12 @@ def _go_on(desk: Desk, state: FlowDict, result: ToolResult) -> None:
     code = outcome.code if node.fallback_of is None else ""
     if not moves.fire(desk, state, outcome.event, code):
         moves.hand(desk, "unmet_transition", result.result_id)
+
+
+def _never_started(result: ToolResult) -> bool:
+    """The deadline had passed before anybody could start it, as after a long absence of all workers."""
+    code = result.error.code if result.error else ""
+    return result.status in {"refused", "cancelled"} and code in {"deadline_passed", "deadline"}
 
 
 def _outcome(desk: Desk, state: FlowDict, node: Node, result: ToolResult) -> Outcome:

@@ -56,8 +56,14 @@ def check(template_id: str, template: Template, proofs: Proofs) -> None:
         raise ClaimError(template_id, f"claims the success of {template.success} without its success result")
 
 
-def render(templates: Templates, template_id: str, language: str, params: Mapping[str, Any], proofs: Proofs,
-           choices: Sequence[str] | None = None) -> Rendered:
+def render(
+    templates: Templates,
+    template_id: str,
+    language: str,
+    params: Mapping[str, Any],
+    proofs: Proofs,
+    choices: Sequence[str] | None = None,
+) -> Rendered:
     """The message. Mixed language is answered in Chinese. `choices` are labels that replace the template's.
 
     Raises ClaimError when the evidence does not carry the wording, KeyError and TypeError for bad parameters.

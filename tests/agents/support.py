@@ -40,8 +40,9 @@ def _sealer(_conversation: str, plaintext: bytes, _context: bytes) -> Seal:
 class Chat:
     """One conversation: `say` what the customer says, answer calls with `result`, and look at what came out."""
 
-    def __init__(self, config: Config | None = None, pack: Pack = PACK, sender: str = SENDER, *,
-                 only_tools: bool = False) -> None:
+    def __init__(
+        self, config: Config | None = None, pack: Pack = PACK, sender: str = SENDER, *, only_tools: bool = False
+    ) -> None:
         self.key = conversation_id("shop", "web", sender)
         self.state: dict[str, Any] = empty(self.key)
         self.now = T0
@@ -91,7 +92,7 @@ class Chat:
             "now": draft.now, "changes": changes, "emits": [{"topic": emit.topic} for emit in decision.emits],
             "cause": {"topic": draft.cause.topic, "offset": self._offset, "time": self.now, "id": draft.cause.id},
         })  # fmt: skip
-        for (path, _, after) in decision.changes:
+        for path, _, after in decision.changes:
             assert look(self.state, path, MISSING) == after
         ConversationState.model_validate_json(orjson.dumps({**self.state, "runtime": {}}))
 
@@ -129,8 +130,14 @@ class Chat:
         requests = [one["request"] for one in self.state["pending"].values()]
         return [ToolCall.model_validate_json(orjson.dumps(one)) for one in requests]
 
-    def result(self, data: Mapping[str, Any] | None = None, status: str = "success", code: str | None = None,
-               call: ToolCall | None = None, result_id: str | None = None) -> list[str]:
+    def result(
+        self,
+        data: Mapping[str, Any] | None = None,
+        status: str = "success",
+        code: str | None = None,
+        call: ToolCall | None = None,
+        result_id: str | None = None,
+    ) -> list[str]:
         """The outcome of the only pending call (or of `call`); the texts that follow."""
         one = call or self.pending[-1]
         self.turn = []
@@ -141,8 +148,14 @@ class Chat:
         ))  # fmt: skip
         return self.said()
 
-    def decide(self, kind: str, call_hash: str | None = None, request_id: str | None = None, text: str = "",
-               decision_id: str | None = None) -> list[str]:
+    def decide(
+        self,
+        kind: str,
+        call_hash: str | None = None,
+        request_id: str | None = None,
+        text: str = "",
+        decision_id: str | None = None,
+    ) -> list[str]:
         """A person's decision, on the last review unless said otherwise."""
         reviews = [one for one in self.requests() if one.kind == "review"]
         request = reviews[-1] if reviews else None
@@ -197,8 +210,14 @@ class Chat:
         return [rule for rule, _, _ in self.reasons]
 
 
-def order(order_id: str = "1001", amount_fen: int = 19900, refunded_fen: int = 0, status: str = "delivered",
-          refundable_until: int = T0 + 86_400_000, sender: str = SENDER) -> dict[str, Any]:
+def order(
+    order_id: str = "1001",
+    amount_fen: int = 19900,
+    refunded_fen: int = 0,
+    status: str = "delivered",
+    refundable_until: int = T0 + 86_400_000,
+    sender: str = SENDER,
+) -> dict[str, Any]:
     """An order as the shop answers it."""
     return {
         "order_id": order_id, "customer_id": sender, "status": status, "amount_fen": amount_fen,

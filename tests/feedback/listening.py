@@ -34,8 +34,16 @@ class Talk(Conversation):
             occurred_at=None if occurred is None else T0 + occurred, body=body,
         ), T0 + at)  # fmt: skip
 
-    def says(self, at: int, intent: str = "inform", words: tuple[str, ...] = (), *, order: str | None = None,
-             occurred: int | None = None, message_id: str = "") -> None:
+    def says(
+        self,
+        at: int,
+        intent: str = "inform",
+        words: tuple[str, ...] = (),
+        *,
+        order: str | None = None,
+        occurred: int | None = None,
+        message_id: str = "",
+    ) -> None:
         """The customer's message, and the reading that perception makes of it."""
         message_id = message_id or f"c-{at}"
         self.event(MessageBody(kind="message", message_id=message_id, text="..."), at, occurred)

@@ -69,6 +69,7 @@ def test_a_wrong_file_is_refused_by_name(tmp_path: Path, node: str, field: str, 
 
 def test_a_loop_without_an_end_is_refused(tmp_path: Path) -> None:
     """A node from which no end can be reached is refused (R-003-07)."""
+
     def loop(flow: dict[str, Any]) -> None:
         flow["anywhere"] = {}
         flow["table"]["find_orders"] = {"ok": "choose_order"}
@@ -94,6 +95,7 @@ def test_broken_yaml_is_named(tmp_path: Path) -> None:
 
 def test_a_new_flow_is_a_new_file(tmp_path: Path) -> None:
     """A folder beside the built-in one adds a flow, without any other edit."""
+
     def other(flow: dict[str, Any]) -> None:
         flow.update(flow="cancel", intents=["cancel"])
 

@@ -50,6 +50,7 @@ def test_a_task_says_what_it_is_and_what_was_called() -> None:
 
 def test_a_task_waits_and_runs_visibly() -> None:
     """The status of the task under way says what it waits for."""
+
     def status(chat: Chat, node: str) -> str:
         return next(task.status for task in chat.plans()[-1].tasks if task.description.endswith(f" {node}"))
 

@@ -37,8 +37,9 @@ def executing(text: str = ONE_LINE["zh"]) -> Chat:
 
 
 @pytest.mark.parametrize(("language", "wish", "number", "reason", "consent"), HAPPY)
-def test_a_refund_from_the_first_word_to_the_last(language: str, wish: str, number: str, reason: str,
-                                                  consent: str) -> None:
+def test_a_refund_from_the_first_word_to_the_last(
+    language: str, wish: str, number: str, reason: str, consent: str
+) -> None:
     """R-003-07: ask what is missing, check, confirm, review, execute, and only then say that it was accepted."""
     chat = Chat()
     assert ["refund.ask_order_id"] == chat.say(wish)
@@ -204,7 +205,7 @@ def test_a_second_no_ends_without_execution() -> None:
 
 
 def test_a_yes_with_another_amount_is_checked_again() -> None:
-    """"Yes, but 50" is not a yes to the amount that was shown."""
+    """A yes with another amount ("yes, but 50") is no yes to the amount that was shown."""
     chat = at_confirm()
     chat.say("可以，退50元吧")
 
@@ -344,3 +345,43 @@ def test_the_review_time_is_a_number_of_the_config() -> None:
     chat.say("1")
 
     assert chat.requests()[0].requested_at + 1_000 == chat.requests()[0].expires_at
+
+
+def test_a_call_that_was_never_started_is_declared_again() -> None:
+    """Nobody ran it before its deadline: the same call, key and approval once more, and one refund (promise 6)."""
+    chat = executing()
+    first = chat.pending[-1]
+    assert [] == chat.result(status="cancelled", code="deadline")
+    again = chat.pending[-1]
+
+    assert first.call_id != again.call_id
+    assert (first.idempotency_key, first.args_hash, first.review_id) == (
+        again.idempotency_key,
+        again.args_hash,
+        again.review_id,
+    )
+    assert again.deadline > chat.now
+    assert ["refund.success"] == chat.result(refunded(again))
+
+
+def test_a_call_that_is_late_again_and_again_goes_to_a_person() -> None:
+    """After three times nobody seems to run calls any more: a person, and no word of success (R-003-13)."""
+    chat = executing()
+    for _ in range(3):
+        assert [] == chat.result(status="cancelled", code="deadline")
+
+    chat.result(status="cancelled", code="deadline")
+    assert ["get_customer"] == [call.tool for call in chat.pending]
+    assert ["handover.failed"] == chat.result({"level": "gold"})
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("failure", "deadline"), ("cancelled", "not_planned"), ("timeout", "deadline")]
+)
+def test_only_what_surely_did_not_start_is_declared_again(status: str, code: str) -> None:
+    """An outcome that is not known, or another reason, starts nothing anew."""
+    chat = executing()
+    calls = len(chat.calls())
+    chat.result(status=status, code=code)
+
+    assert "create_refund" not in [call.tool for call in chat.calls()[calls:]]

@@ -30,8 +30,17 @@ class Chat(Conversation):
         self.put("actions.outbound", message, T0 + at)
         return message
 
-    def receipt(self, state: Reported, at: int, *, ts: int | None = None, message_id: str = "m-1",
-                attempt: int | None = 1, source: Source = "vendor", **fields: Any) -> None:
+    def receipt(
+        self,
+        state: Reported,
+        at: int,
+        *,
+        ts: int | None = None,
+        message_id: str = "m-1",
+        attempt: int | None = 1,
+        source: Source = "vendor",
+        **fields: Any,
+    ) -> None:
         """A receipt is appended at `at`; `ts` is the provider's time."""
         self._receipts += 1
         receipt = Receipt(

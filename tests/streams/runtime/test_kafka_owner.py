@@ -45,7 +45,8 @@ async def test_what_was_handled_is_known_from_the_diffs_not_from_the_group(rig: 
     rig.producer.flush()
     ahead = [TopicPartition("channel.events", number, 5) for number in range(PARTITIONS)]
     for answer in rig.admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(rig.settings.group, ahead)]).values():
+        [ConsumerGroupTopicPartitions(rig.settings.group, ahead)]
+    ).values():
         answer.result()
     async with rig.worker() as node:
         await node.until(lambda: node.numbers == ALL)
