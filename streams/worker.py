@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import sys
-import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-import orjson
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -20,6 +17,7 @@ from schemas.topics import INPUT_TOPICS
 from streams import loops
 from streams.app import FaustGroup, InterlockApp, crashed
 from streams.clock import SystemClock
+from streams.logs import log_to_stderr
 from streams.metrics import Metrics, MetricsPort
 from streams.runtime.client import common
 from streams.runtime.gauges import report_forever
@@ -38,56 +36,8 @@ from streams.topics import TopicsError, require_partitions
 log = logging.getLogger("interlock.worker")
 
 FLUSH_S = 5.0  # what the broker does not take within this is published again by the next owner
-OURS = ("interlock", "streams", "memory", "agents", "feedback")
 BROKER_S = 15.0  # a broker that says nothing for so long is not there: the worker ends, and can be started again
 STOP_S = 15.0  # a clean stop may take so long, then it is cut off
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the error's name and traceback."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
-        line: dict[str, Any] = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
-            "level": record.levelname, "logger": record.name, "message": record.getMessage(),
-        }  # fmt: skip
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
-
-
-class Seldom(logging.Filter):
-    """Of a library's lines with one text, at most one in `seconds`: a broker that is away fills no disk."""
-
-    def __init__(self, seconds: float = 10.0) -> None:
-        super().__init__()
-        self._seconds = seconds
-        self._last: dict[tuple[str, str], float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the line; our own always."""
-        if record.name.startswith(OURS) and record.name != "interlock.kafka":
-            return True
-        text = record.msg if record.args and record.msg != "%s" else record.getMessage()
-        key = (record.name, str(text)[:40])
-        if record.created - self._last.get(key, float("-inf")) < self._seconds:
-            return False
-        self._last[key] = record.created
-        return True
-
-
-def log_to_stderr(level: str) -> None:
-    """Structured lines of our own loggers; of libraries only warnings."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    handler.addFilter(Seldom())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in OURS:
-        logging.getLogger(name).setLevel(level)
-    for name in ("faust", "mode", "aiokafka", "streams.app", "streams.runtime.faust_consumer"):
-        logging.getLogger(name).setLevel(logging.ERROR)  # Faust's own lines go to its subclasses' loggers
-    logging.getLogger("aiokafka.consumer.group_coordinator").setLevel(logging.CRITICAL)  # a line for each partition
 
 
 class Worker:

@@ -20,10 +20,12 @@ def exporter(port: Annotated[int | None, typer.Option(help="Port of /metrics; 0:
     from streams.clock import SystemClock
     from streams.commands import CommandError
     from streams.health_exporter import HealthExporter
+    from streams.logs import log_to_stderr
     from streams.metrics import Metrics
     from streams.settings import Settings
 
     settings = Settings()
+    log_to_stderr(settings.log_level)
     settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
     stop, metrics = threading.Event(), Metrics()
     for number in (signal.SIGTERM, signal.SIGINT):

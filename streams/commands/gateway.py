@@ -7,16 +7,15 @@ import typer
 
 def gateway() -> None:
     """Serve the web channel until Ctrl-C: events in, messages out, receipts, people's decisions."""
-    import logging
-
     from streams import loops
     from streams.broker import bootstrap_of
     from streams.gateway.service import run_gateway
+    from streams.logs import log_to_stderr
     from streams.serving import bind
     from streams.settings import Settings
 
     settings = Settings()
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(settings.log_level)
     settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
     listener = bind(settings.host, settings.gateway_port)
     url = f"http://{settings.host}:{listener.getsockname()[1]}"

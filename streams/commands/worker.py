@@ -20,7 +20,7 @@ def worker() -> None:
 def intake() -> None:
     """Take events of foreign producers from channel.raw: check, mask, seal, and put them on channel.events."""
     from streams.intake_app import run_intake
-    from streams.worker import log_to_stderr
+    from streams.logs import log_to_stderr
 
     settings = _settings()
     log_to_stderr(settings.log_level)

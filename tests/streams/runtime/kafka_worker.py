@@ -6,9 +6,10 @@ import asyncio
 import sys
 
 from memory.sealing import MemoryKeyStore
+from streams.logs import log_to_stderr
 from streams.metrics import RecordedMetrics
 from streams.settings import Settings
-from streams.worker import log_to_stderr, work
+from streams.worker import work
 from tests.streams.runtime.support import rows
 
 if __name__ == "__main__":

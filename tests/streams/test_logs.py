@@ -7,7 +7,7 @@ import sys
 
 import orjson
 
-from streams.worker import JsonLines, Seldom
+from streams.logs import JsonLines, Seldom
 
 
 def line(name: str, text: str, *arguments: object, at: float = 0.0) -> logging.LogRecord:
