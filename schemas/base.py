@@ -25,7 +25,7 @@ class Model(BaseModel):
 
 def _part(value: str) -> str:
     if "/" in value or value.startswith("~") or value != value.strip() or not value.isprintable():
-        message = "must have no '/', no leading '~', no outer space and no control character"
+        message = "must have no '/', no leading '~', no outer space, no control and no invisible character"
         raise ValueError(message)
     return value
 

@@ -19,6 +19,7 @@ from schemas.errors import BadRecordError
 from schemas.partition import system_conversation
 from schemas.topics import RAW_TOPIC, TOPICS
 from streams.clock import SystemClock
+from streams.intake import TOPIC as EVENTS
 from streams.intake import channel_event_record, intake, read_raw
 from streams.metrics import Metrics, MetricsPort
 from streams.reader import to_record
@@ -173,6 +174,7 @@ def run_intake(settings: Settings) -> int:
     metrics = Metrics()
     keys = open_key_store(settings.data_dir, settings.master_key_file)
     app = IntakeApp(settings, keys, metrics)
+    log.info("intake takes %s to %s", RAW_TOPIC, EVENTS)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: app.stop())
     try:

@@ -23,15 +23,15 @@ class _Server(uvicorn.Server):
         yield
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket on that port (0: a free one). Raises OSError that names the address."""
+def bind(host: str, port: int, setting: str) -> socket.socket:
+    """A socket on that port (0: a free one). Raises OSError that names the address and the setting."""
     found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
     except OSError as error:
         found.close()
-        message = f"can't listen on {host}:{port} ({error.strerror}): choose another port, 0 for a free one"
+        message = f"can't listen on {host}:{port} ({error.strerror}): set {setting}, 0 takes a free port"
         raise OSError(error.errno, message) from error
     return found
 

@@ -106,21 +106,23 @@ def ask_review(desk: Desk, state: FlowDict, node: Node, call: ToolCall) -> None:
     plans.mark(state, state["node"], status="waiting")
     # A review that nobody answers must not hold the customer for ever.
     desk.draft.timer(REVIEW_TIMER + request_id, expires, {"request_id": request_id})
-    desk.publish("human.requests", review_request(state, request_id, review, call.purpose))
+    desk.publish("human.requests", review_request(desk, state, request_id, review, call.purpose))
     desk.draft.reason("planning.review", f"{call.tool} waits for a person", request_id, call.call_id)
     if node.template:
         refs = [EvidenceRef(kind="task_plan", id=state["plan_id"])]
         desk.say(node.template, state["slots"], language=state["language"], evidence=refs)
 
 
-def review_request(state: FlowDict, request_id: str, review: Mapping[str, Any], reason: str) -> HumanRequest:
+def review_request(desk: Desk, state: FlowDict, request_id: str, review: Mapping[str, Any],
+                   reason: str) -> HumanRequest:  # fmt: skip
     """What the person is asked: this call, until then."""
     call = review["call"]
     return HumanRequest(
         request_id=request_id, session_id=call["session_id"], kind="review", rule="planning.money_reviewed",
         reason=reason, requested_at=review["requested_at"], expires_at=review["expires_at"],
         call_hash=review["call_hash"], tool=call["tool"], args=call["args"],
-        context={"flow": state["flow"], "path": state["path"], "plan_id": state["plan_id"]},
+        context={"flow": state["flow"], "path": state["path"], "plan_id": state["plan_id"],
+                 "messages": desk.heard()},
     )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def _mismatch(desk: Desk, state: FlowDict, request_id: str, review: dict[str, An
                       decision.decision_id)  # fmt: skip
     if review["mismatches"] == 0:  # once: a broken approver would be asked for ever
         again = "an approval carried another call's hash and was refused; this is the call to decide on"
-        desk.publish("human.requests", calls.review_request(state, request_id, review, again))
+        desk.publish("human.requests", calls.review_request(desk, state, request_id, review, again))
     desk.remember_review(request_id, {**review, "mismatches": review["mismatches"] + 1})
 
 

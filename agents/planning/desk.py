@@ -72,6 +72,12 @@ class Desk:
         """A record that follows from the decision; plans go out before what they plan."""
         self._emits.append((topic, value))
 
+    def heard(self) -> list[dict[str, Any]]:
+        """The customer's latest messages, masked, for a person who must go on without asking again (R-003-14)."""
+        messages = list(self.draft.get("perception", "messages", default={}).values())
+        return [{"text": one["text"], "at": one["at"], "intent": one["intent"]}
+                for one in messages[-self.config.context_messages:]]  # fmt: skip
+
     def title(self, flow: str, language: str) -> str:
         """The flow's name for the customer."""
         title = self.pack.flows[flow].title

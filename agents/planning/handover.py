@@ -70,12 +70,10 @@ def keep(desk: Desk, text: str, message_id: str) -> None:
 
 def context(desk: Desk, state: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a person needs to go on without asking again (R-003-14): masked, as the state holds it."""
-    messages = desk.draft.get("perception", "messages", default={})
-    recent = list(messages.values())[-desk.config.context_messages :]
     states = desk.flows if state is None or any(one is state for one in desk.flows) else [*desk.flows, state]
     declared = desk.draft.get("tools", "calls", default={})
     return {
-        "messages": [{"text": one["text"], "at": one["at"], "intent": one["intent"]} for one in recent],
+        "messages": desk.heard(),
         "flows": [{"flow": one["flow"], "node": one["node"], "path": one["path"], "slots": one["slots"],
                    "plan_id": one["plan_id"]} for one in states],
         "calls": [{"call_id": call_id, "tool": call["tool"], "status": call["status"]}

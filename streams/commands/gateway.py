@@ -17,7 +17,7 @@ def gateway() -> None:
     settings = Settings()
     log_to_stderr(settings.log_level)
     settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
-    listener = bind(settings.host, settings.gateway_port)
+    listener = bind(settings.host, settings.gateway_port, "INTERLOCK_GATEWAY_PORT")
     url = f"http://{settings.host}:{listener.getsockname()[1]}"
     typer.echo(f"The web channel answers at {url}. Ctrl-C stops it.")
     loops.run(run_gateway(settings, listener))

@@ -15,7 +15,7 @@ def shop() -> None:
 
     settings = Settings()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    listener = bind(settings.host, settings.shop_port)
+    listener = bind(settings.host, settings.shop_port, "INTERLOCK_SHOP_PORT")
     app = build_shop(str(settings.data_dir / "shop.sqlite"), now_ms=SystemClock().now_ms)
     typer.echo(f"The example shop answers at http://{settings.host}:{listener.getsockname()[1]}. Ctrl-C stops it.")
     loops.run(serve(app, listener))

@@ -16,11 +16,11 @@ from streams.serving import bind, serve
 
 def test_a_taken_port_is_named() -> None:
     """A port that is taken is named, with what to do."""
-    with bind("127.0.0.1", 0) as first:
+    with bind("127.0.0.1", 0, "INTERLOCK_GATEWAY_PORT") as first:
         first.listen()
         port = first.getsockname()[1]
-        with pytest.raises(OSError, match=rf"127\.0\.0\.1:{port} .*0 for a free one"):
-            bind("127.0.0.1", port)
+        with pytest.raises(OSError, match=rf"127\.0\.0\.1:{port} .*set INTERLOCK_GATEWAY_PORT, 0 takes"):
+            bind("127.0.0.1", port, "INTERLOCK_GATEWAY_PORT")
 
 
 async def test_a_request_under_way_is_answered_at_the_stop() -> None:
@@ -32,7 +32,7 @@ async def test_a_request_under_way_is_answered_at_the_stop() -> None:
         await stopped.wait()
         return PlainTextResponse("done")
 
-    listener = bind("127.0.0.1", 0)
+    listener = bind("127.0.0.1", 0, "INTERLOCK_GATEWAY_PORT")
     listener.listen()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     serving = asyncio.create_task(serve(Starlette(routes=[Route("/", slow)]), listener, stopped.set, stop))

@@ -236,6 +236,12 @@ def test_stop_during_the_review_closes_it(text: str) -> None:
     assert {} == chat.state["pending"]
 
 
+def test_a_reviewer_reads_what_the_customer_wrote() -> None:
+    """R-003-14: the request holds the customer's words, so that nobody decides on bare arguments or asks again."""
+    (request,) = in_review().requests()
+    assert [ONE_LINE["zh"], "1"] == [one["text"] for one in request.context["messages"]]
+
+
 def test_a_refused_review_is_explained() -> None:
     """R-003-18: a reviewer's no ends the refund and is said; nothing runs."""
     chat = in_review()

@@ -54,7 +54,7 @@ async def served() -> AsyncIterator[Served]:
     clock, stop = FixedClock(), asyncio.Event()
     outbox = Outbox(None, clock.now_ms)
     gateway = Gateway(Settings(bootstrap_servers="none"), Broker(LocalLog(clock)), outbox, MemoryKeyStore(), clock)
-    listener = bind("127.0.0.1", 0)
+    listener = bind("127.0.0.1", 0, "INTERLOCK_GATEWAY_PORT")
     listener.listen()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     task = asyncio.create_task(serve(gateway.app(), listener, gateway.streams.close, stop))

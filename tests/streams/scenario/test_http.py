@@ -52,7 +52,7 @@ class LogTail:
 
 @contextlib.asynccontextmanager
 async def _served(app: ASGIApp) -> AsyncIterator[str]:
-    listener, stop = bind("127.0.0.1", 0), asyncio.Event()
+    listener, stop = bind("127.0.0.1", 0, "INTERLOCK_GATEWAY_PORT"), asyncio.Event()
     running = asyncio.create_task(serve(app, listener, stop=stop))
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     stop.set()
@@ -90,7 +90,7 @@ async def _answers(client: httpx.AsyncClient, *urls: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _world() -> AsyncIterator[HttpWorld]:
-    clock, keys, listener = SystemClock(), MemoryKeyStore(), bind("127.0.0.1", 0)
+    clock, keys, listener = SystemClock(), MemoryKeyStore(), bind("127.0.0.1", 0, "INTERLOCK_GATEWAY_PORT")
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with httpx.AsyncClient() as client, _served(build_shop(":memory:", now_ms=clock.now_ms)) as shop_url:
         settings = Settings().model_copy(update={**SHORT, "gateway_url": url, "shop_url": shop_url})
