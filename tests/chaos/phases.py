@@ -16,7 +16,7 @@ from tests.chaos.report import Report, line
 from tests.chaos.stand import PARTITIONS, Process, Stand, StandError, now_ms
 
 GOES_ON_S = 15.0  # after a death another worker must have decided something by then
-TRIES = 3
+TRIES = 6
 LONG_MS = 16_000  # customers who think for so long are there when one more worker has started, joined and died
 HIT_S = 60.0  # a point that was not hit by then is not hit
 

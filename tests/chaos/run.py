@@ -19,10 +19,11 @@ from tests.chaos.phases import Phase, Run, die_after_snapshot, die_at, die_joini
 from tests.chaos.report import Report, measures
 from tests.chaos.stand import Stand, StandError, now_ms, stand
 
-# point, and which hit of it kills: late enough that all customers are under way
+# point, and which hit of it kills: late enough that all customers are under way, and that the windows of the phase
+# before, which close when a worker opens, do not reach it
 POINTS: tuple[tuple[str, int], ...] = (
-    ("commit.before", 6), ("transaction.begun", 6), ("transaction.produced", 6), ("transaction.committed", 6),
-    ("commit.after", 6), ("visible.after", 6), ("emit.before", 15), ("emit.after", 16),
+    ("commit.before", 20), ("transaction.begun", 20), ("transaction.produced", 20), ("transaction.committed", 20),
+    ("commit.after", 20), ("visible.after", 20), ("emit.before", 60), ("emit.after", 61),
     ("send.acknowledged", 20), ("effect.tool.before", 3), ("effect.tool.after", 4), ("effect.send.before", 5),
     ("effect.send.after", 5), ("group.after", 3),
 )  # fmt: skip

@@ -19,6 +19,7 @@ from tests.fuzz.cases import Case
 
 LIMIT_BYTES = 4 * 1024 * 1024  # records of 2 MiB reach the input topics in a run
 _METRICS = re.compile(r"metrics on (http://\S+)")
+_DECIDED = re.compile(r'^interlock_decisions_by_rule_total\{rule="runtime.duplicate"\} (\S+)$', re.MULTILINE)
 _PAUSED = re.compile(r'interlock_partition_stops_total\{reason="dlq_limit"\} ([0-9.e+]+)')
 _SAMPLE = re.compile(r"(interlock_duplicates_dropped_total|interlock_emits_set_aside_total)\{[^}]*\} ([0-9.e+]+)")
 
@@ -89,8 +90,14 @@ def complaints(process: Process) -> list[str]:
 
 
 def counted_drops(worker: Process) -> int:
-    """Records that the worker dropped as repeats or set aside, by its own metrics."""
-    return int(sum(float(sample[2]) for sample in _SAMPLE.finditer(_metrics(worker))))
+    """Records that the worker dropped as repeats or set aside without a decision, by its own metrics.
+
+    A producer's repeat is counted among the dropped, too, and has a decision that says so.
+    """
+    metrics = _metrics(worker)
+    decided = _DECIDED.search(metrics)
+    dropped = sum(float(sample[2]) for sample in _SAMPLE.finditer(metrics))
+    return int(dropped - (float(decided[1]) if decided else 0))
 
 
 def counted_pauses(worker: Process) -> int:
