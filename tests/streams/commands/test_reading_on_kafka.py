@@ -114,7 +114,7 @@ def test_produce_sends_a_file_and_counts(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     file.write_bytes(b"\n".join(map(orjson.dumps, lines)) + b"\n{cut\n")
     assert "nothing was sent" in run("produce", str(file), status=2).output
-    assert "500 events sent, 1 bad lines skipped" in run("produce", str(file), "--skip-bad", status=3).output
+    assert "events sent: 500, bad lines skipped: 1" in run("produce", str(file), "--skip-bad", status=3).output
     printed = run("tail", "channel.events", "--until-end", "--key", "demo/web/file-3").output
     assert 71 == len(printed.splitlines())
     assert "138****0000" in printed
