@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+
+SETTLE_S = 0.5  # a signal to the process takes effect within this, also on a busy machine
 
 POINTS = (
     "fence.asked", "fence.before", "fence.after",
@@ -51,3 +54,5 @@ def crash(name: str) -> None:
         # not through logging: what is buffered there would die with us
         os.write(2, f'{{"signal": {planned[1]:d}, "point": "{name}"}}\n'.encode())
         os.kill(os.getpid(), planned[1])
+        # A stop goes to the process, and reaches this thread a moment later: it must not run on past the point.
+        time.sleep(SETTLE_S)
