@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,6 +148,7 @@ def test_apply_never_deletes(own_broker: str) -> None:
 @pytest.mark.kafka
 def test_the_commands(own_broker: str) -> None:
     """`topics check` ends with 1 until `topics apply` has made every topic of the manifests."""
+    _nothing(own_broker)
     runner, env = CliRunner(), {"INTERLOCK_PARTITIONS": "2"}
     before = runner.invoke(build_cli(), ["topics", "check", "--broker", own_broker], env=env)
     assert (1, True) == (before.exit_code, "plans: no such topic" in before.output)
@@ -156,6 +158,18 @@ def test_the_commands(own_broker: str) -> None:
     assert (0, True) == (after.exit_code, "as their manifests say" in after.output)
     moved = runner.invoke(build_cli(), ["topics", "apply", "--broker", own_broker], env={"INTERLOCK_PARTITIONS": "4"})
     assert (1, True) == (moved.exit_code, f"{len(TOPICS)} differ" in moved.output)
+
+
+def _nothing(broker: str) -> None:
+    """No topics, whatever the tests before this one made: the order is random."""
+    admin = AdminClient({"bootstrap.servers": broker})
+    made = [name for name in admin.list_topics(timeout=30).topics if name in TOPICS]
+    for done in admin.delete_topics(made).values() if made else ():
+        done.result(30)
+    until = time.monotonic() + 30
+    while set(admin.list_topics(timeout=30).topics) & TOPICS.keys():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 @pytest.mark.kafka

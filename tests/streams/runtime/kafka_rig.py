@@ -33,6 +33,8 @@ from streams.settings import Settings
 from streams.worker import Worker
 from tests.streams.runtime.support import event, rows
 
+MARKERS_S = 3.0  # a commit's markers are there by then
+
 PARTITIONS = 4
 LIMITS = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": "8388608"}
 
@@ -94,10 +96,17 @@ class Rig:
                            "isolation.level": "read_committed", "enable.auto.commit": False,
                            "fetch.wait.max.ms": 10})  # fmt: skip
         try:
-            found = list(_all(reader, topic, self.settings.partitions))
+            found = list(_all(reader, topic, self._ends(topic)))
         finally:
             reader.close()
         return sorted(found, key=lambda record: (record.partition, record.offset))
+
+    def _ends(self, topic: str) -> dict[int, int]:
+        """Where each partition ends, committed or not."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # published without its type
+        places = {TopicPartition(topic, number): latest for number in range(self.settings.partitions)}
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})  # must live until it has answered
+        return {place.partition: done.result(30).offset for place, done in admin.list_offsets(places).items()}
 
     def diffs(self) -> list[dict[str, Any]]:
         """The register, partition by partition in offset order."""
@@ -189,9 +198,11 @@ async def rejoined(node: Node) -> None:
     await node.until(lambda: node.worker.owner.epoch > before and len(node.numbers) == PARTITIONS)
 
 
-def _all(reader: Consumer, topic: str, count: int) -> Iterator[Record]:
-    reader.assign([TopicPartition(topic, number, 0) for number in range(count)])
-    until = time.monotonic() + 30
+def _all(reader: Consumer, topic: str, ends: Mapping[int, int]) -> Iterator[Record]:
+    """To the ends, commit markers included: a commit that was answered is visible only when its marker is there."""
+    reader.assign([TopicPartition(topic, number, 0) for number in ends])
+    settled, until = time.monotonic() + MARKERS_S, time.monotonic() + 30
+    reached: dict[int, int] = {}
     while time.monotonic() < until:
         for item in reader.consume(1_000, 0.2):
             error = item.error()
@@ -199,9 +210,10 @@ def _all(reader: Consumer, topic: str, count: int) -> Iterator[Record]:
                 yield Record(topic, item.partition() or 0, item.offset() or 0, item.timestamp()[1], item.key(),
                              item.value(), headers_of(item))  # fmt: skip
             elif error.code() == KafkaError._PARTITION_EOF:
-                count -= 1
-                if count == 0:
-                    return
+                reached[item.partition() or 0] = item.offset() or 0
+        late = time.monotonic() > settled  # an open transaction hides what follows it until it ends
+        if all(number in reached and (late or reached[number] >= end) for number, end in ends.items()):
+            return
     raise TimeoutError
 
 
