@@ -21,6 +21,10 @@ LONG_MS = 16_000  # customers who think for so long are there when one more work
 HIT_S = 60.0  # a point that was not hit by then is not hit
 
 
+class MissedError(StandError):
+    """The death came before or after the customers: it says nothing, and the phase is tried once more."""
+
+
 @dataclass
 class Load:
     """A wave of customers under way, each in the shop of its phase."""
@@ -77,7 +81,7 @@ class Run:
             raise StandError(message)
         if not load.running:
             message = f"{victim.name} died when all conversations were over"
-            raise StandError(message)
+            raise MissedError(message)
         return at
 
     async def goes_on(self, report: Report, load: Load, partitions: Sequence[int], died: int) -> None:
@@ -121,6 +125,13 @@ class Run:
         if load is not None:
             load.cancel()
         self.say(line(report))
+
+    def call_off(self, name: str, why: str) -> None:
+        """The phase did not come about; nothing was found wrong, and nothing was shown."""
+        load = self._loads.pop(name, None)
+        if load is not None:
+            load.cancel()
+        self.say(f"once more: {why}")
 
     async def settled(self, leave: int = 0) -> None:
         """Wait until at most `leave` phases are still to be checked."""
@@ -178,7 +189,7 @@ async def armed(run: Run, report: Report, point: str, *, fresh: bool, **values: 
         else:
             return victim
     message = f"{report.name}: died {TRIES} times before a wave began"
-    raise StandError(message)
+    raise MissedError(message)
 
 
 async def die_at(

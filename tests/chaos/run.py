@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.chaos import evidence, special
 from tests.chaos.kills import random_kills
-from tests.chaos.phases import Phase, Run, die_after_snapshot, die_at, die_joining, with_world
+from tests.chaos.phases import MissedError, Phase, Run, die_after_snapshot, die_at, die_joining, with_world
 from tests.chaos.report import Report, measures
 from tests.chaos.stand import Stand, StandError, now_ms, stand
 
@@ -79,12 +79,27 @@ async def everything(run: Run, wanted: Mapping[str, Phase], kills: int, seed: in
 
 
 async def one(run: Run, name: str, phase: Phase) -> None:
-    """One phase; when the stand breaks, that is the phase's failure."""
-    report = Report(name.replace(".", "-").replace("_", "-"))
+    """One phase; when the stand breaks, that is the phase's failure. One that did not come about is tried once more."""
+    title = name.replace(".", "-").replace("_", "-")
+    try:
+        await attempt(run, Report(title), phase)
+    except MissedError as error:
+        run.call_off(title, str(error))
+        again = Report(f"{title}-again")
+        try:
+            await attempt(run, again, phase)
+        except MissedError as missed:
+            run.give_up(again, str(missed))
+
+
+async def attempt(run: Run, report: Report, phase: Phase) -> None:
+    """Raises MissedError when the death missed the customers; any other failure is the report's."""
     began = time.monotonic()
     try:
         await phase(run, report)
         report.seconds = time.monotonic() - began
+    except MissedError:
+        raise
     except StandError as error:
         run.give_up(report, str(error))
     except Exception as error:  # noqa: BLE001 (whatever it is, the other phases still say something)
