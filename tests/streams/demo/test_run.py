@@ -72,10 +72,16 @@ async def test_failure_beside_the_work_ends_it() -> None:
             await asyncio.sleep(60)
 
 
+def _takes_sigint() -> None:
+    """A shell's background job hands SIGINT down as ignored; a person at a terminal does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _demo(folder: Path, data: Path) -> subprocess.Popen[str]:
     cleared = {name: value for name, value in os.environ.items() if not name.startswith("INTERLOCK_")}
     return subprocess.Popen(
         [sys.executable, "-m", "streams.cli", "demo", str(folder)], stdin=subprocess.DEVNULL, text=True,
+        preexec_fn=_takes_sigint,  # noqa: PLW1509 (these tests start no threads)
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         env={**cleared, "INTERLOCK_DATA_DIR": str(data), "COLUMNS": "200"},
     )  # fmt: skip
