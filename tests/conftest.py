@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.broker import EmbeddedKafka
-from streams.java import BrokerError
+from tests.brokers import embedded
 
 # Folders and modules whose tests play whole conversations, try thousands of inputs or wait in real time: they run in
 # `make test`, and `make test-fast` leaves them out so that it stays below ten seconds.
@@ -40,13 +39,5 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("INTERLOCK_BOOTSTRAP_SERVERS")
     if given:
         yield given
-        return
-    own = EmbeddedKafka(tmp_path_factory.mktemp("broker"))
-    try:
-        yield own.start()
-    except BrokerError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no broker: {error}")
-    finally:
-        own.stop()
+    else:
+        yield from embedded(tmp_path_factory.mktemp("broker"))

@@ -14,11 +14,10 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from schemas.topics import DAY_MS, INPUT_TOPICS, TOPICS, Topic, build
-from streams.broker import EmbeddedKafka
 from streams.cli import build as build_cli
-from streams.java import BrokerError
 from streams.settings import Settings
 from streams.topics import MISSING, Applied, Difference, TopicsError, apply_topics, check_topics, compare, wanted_config
+from tests.brokers import embedded
 
 SETTINGS = Settings(partitions=2, _env_file=None)  # type: ignore[call-arg]  # known to pydantic-settings
 PLANS = TOPICS["plans"]
@@ -28,15 +27,7 @@ MIB = 1_048_576
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker of these tests alone: they create every topic with a partition count of their own."""
-    own = EmbeddedKafka(tmp_path_factory.mktemp("topics"))
-    try:
-        yield own.start()
-    except BrokerError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no broker: {error}")
-    finally:
-        own.stop()
+    yield from embedded(tmp_path_factory.mktemp("topics"))
 
 
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=lambda topic: topic.name)
