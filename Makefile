@@ -16,7 +16,7 @@ LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --g
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
-.PHONY: help setup test test-fast check lint formatted types layers ledger format demo chaos fuzz bench mutants requirements cases budget docs lock clean
+.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz bench mutants requirements cases budget docs lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -42,6 +42,9 @@ setup: $(RUN) $(DEV) ## make .venv from the locked requirements
 
 test: $(DEV) ## all tests: in memory, then on a real broker
 	$(PY) -m pytest
+
+test-again: $(DEV) ## the tests that failed in the last run, with the same seed
+	$(PY) -m pytest --last-failed --last-failed-no-failures none --randomly-seed=last
 
 test-fast: $(DEV) ## the in-memory tests but the thorough ones, under 10 s
 	$(PY) -m pytest -n auto -m "not kafka and not slow"
