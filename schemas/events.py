@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from schemas.base import ConversationId, Id, KeyPart, Millis, Model, Name, Text, conversation_id
+from schemas.base import ConversationId, Id, KeyPart, Millis, Model, Name, Share, Text, conversation_id
 
 # A channel may report an event this long after it happened (design section 8); a clock that says more is wrong.
 BEHIND_MS = 600_000
@@ -30,12 +31,33 @@ class Seal(Model):
     sealed: str = Field(description="base64, ciphertext and tag; associated data is the conversation id")
 
 
+# What is no reference: the content itself, a place on the sender's own machine, or something that runs.
+_NO_REFERENCE = re.compile(r"\s*(data|javascript|vbscript|file|blob|about):", re.IGNORECASE)
+
+
+def _reference(value: str) -> str:
+    if _NO_REFERENCE.match(value):
+        message = "expected the file's id in its channel, or a URL where it is kept (no data:, file: or javascript:)"
+        raise ValueError(message)
+    return value
+
+
+class Alternative(Model):
+    """Another way in which a recording was heard."""
+
+    text: Text
+    confidence: Share | None = None
+
+
 class Attachment(Model):
     """A file by reference; the bytes stay where the channel keeps them."""
 
     kind: Literal["image", "voice", "video", "file", "location", "link"]
-    ref: Id
+    ref: Annotated[Id, AfterValidator(_reference)] = Field(description="the file's id in its channel, or its URL")
     text: Text = Field(default="", description="OCR or transcript, masked")
+    confidence: Share | None = Field(default=None, description="the recognizer's own, of `text`")
+    alternatives: tuple[Alternative, ...] = Field(default=(), max_length=5, description="masked like `text`")
+    spoken_at: Millis | None = Field(default=None, description="when the recording began, not when it was read (B19)")
 
 
 class MessageBody(Model):
@@ -75,13 +97,35 @@ class PresenceBody(Model):
     status: Literal["online", "offline"]
 
 
+THUMBS = {"up": 5, "down": 1}
+
+
+def _score_or_thumb(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name != "score"]
+    schema["anyOf"] = [{"required": ["score"]}, {"required": ["thumb"]}]
+
+
 class RatingBody(Model):
-    """An explicit rating (R-002-42): 1 (worst) to 5, or a thumb as 1 or 5."""
+    """An explicit rating (R-002-42): a score of 1 (worst) to 5, or a thumb, which counts as 1 or 5."""
+
+    model_config = ConfigDict(json_schema_extra=_score_or_thumb)
 
     kind: Literal["rating"]
     score: int = Field(ge=1, le=5)
-    message_id: Id | None = None
+    thumb: Literal["up", "down"] | None = None
+    message_id: Id | None = Field(default=None, description="the message of ours that is rated; none: the session")
     text: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _thumb_is_a_score(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("thumb") not in ("up", "down"):
+            return data
+        score = THUMBS[data["thumb"]]
+        if data.get("score", score) != score:
+            message = f"thumb {data['thumb']} is a score of {score}: send one of the two"
+            raise ValueError(message)
+        return {**data, "score": score}
 
 
 class IdentityLinkBody(Model):
@@ -92,8 +136,22 @@ class IdentityLinkBody(Model):
     proof: Name = Field(description="how it is known, such as login or phone_code")
 
 
+class UnsupportedBody(Model):
+    """Something that the channel reported and that is no word of the customer: it is kept, and nothing more (B07)."""
+
+    kind: Literal["unsupported"]
+    type: Id = Field(description="the channel's own name of it, such as `hologram` or `event.view_miniprogram`")
+
+
 Body = Annotated[
-    MessageBody | RecallBody | EditBody | HeartbeatBody | PresenceBody | RatingBody | IdentityLinkBody,
+    MessageBody
+    | RecallBody
+    | EditBody
+    | HeartbeatBody
+    | PresenceBody
+    | RatingBody
+    | IdentityLinkBody
+    | UnsupportedBody,
     Field(discriminator="kind"),
 ]
 
@@ -107,6 +165,9 @@ class RawEvent(Model):
     sender: KeyPart
     occurred_at: Millis | None = Field(default=None, description="the customer's clock, if it has one")
     body: Body
+    source: Id | None = Field(
+        default=None, description="the CloudEvents source that `id` counts in, where the id is that envelope's"
+    )
 
     @property
     def conversation(self) -> str:

@@ -13,7 +13,7 @@ from memory.masking import mask
 from memory.sealing import KeyStore, seal
 from schemas import codec
 from schemas.base import readable
-from schemas.events import Body, ChannelEvent, EditBody, MessageBody, RatingBody, RawEvent
+from schemas.events import Attachment, Body, ChannelEvent, EditBody, MessageBody, RatingBody, RawEvent
 from schemas.partition import place
 from schemas.topics import RAW_TOPIC
 from streams.runtime.ports import Fact, Outgoing
@@ -31,9 +31,11 @@ def read_raw(value: bytes) -> RawEvent:
 def event_id(raw: RawEvent) -> str:
     """The event's id: the same producer id of one sender is one event, of two senders two (cases A15, B01).
 
-    Conversation and id are joined by a line feed, which neither can hold, so no two pairs look alike.
+    A CloudEvents id counts per source, as that standard has it. Parts are joined by a line feed, which none can hold,
+    so no two look alike.
     """
-    digest = hashlib.sha256(f"{raw.conversation}\n{raw.id}".encode()).hexdigest()
+    source = "" if raw.source is None else f"\n{raw.source}"
+    digest = hashlib.sha256(f"{raw.conversation}\n{raw.id}{source}".encode()).hexdigest()
     return f"ev-{digest[:24]}"
 
 
@@ -46,7 +48,7 @@ def intake(raw: RawEvent, keys: KeyStore) -> ChannelEvent:
         hidden = seal(keys, raw.conversation, orjson.dumps(raw.body.model_dump(mode="json")))
     return ChannelEvent(
         id=raw.id, shop=raw.shop, channel=raw.channel, sender=raw.sender, occurred_at=raw.occurred_at,
-        body=masked, event_id=event_id(raw), seal=hidden,
+        body=masked, source=raw.source, event_id=event_id(raw), seal=hidden,
     )  # fmt: skip
 
 
@@ -59,12 +61,17 @@ def channel_event_record(event: ChannelEvent, partitions: int, now_ms: int, trac
 def _masked(body: Body) -> Body:
     match body:
         case MessageBody():
-            files = tuple(one.model_copy(update={"text": _shown(one.text)}) for one in body.attachments)
+            files = tuple(map(_masked_file, body.attachments))
             return body.model_copy(update={"text": _shown(body.text), "attachments": files})
         case EditBody() | RatingBody():
             return body.model_copy(update={"text": _shown(body.text)})
         case _:
             return body
+
+
+def _masked_file(file: Attachment) -> Attachment:
+    heard = tuple(one.model_copy(update={"text": _shown(one.text)}) for one in file.alternatives)
+    return file.model_copy(update={"text": _shown(file.text), "alternatives": heard})
 
 
 def _shown(text: str) -> str:
