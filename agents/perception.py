@@ -13,7 +13,7 @@ from agents.understanding.lexicon import lexicon
 from agents.understanding.normalize import first_fault, masked, normalized, unreadable
 from agents.understanding.port import Context, Understanding
 from agents.understanding.tone import language
-from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal, event_time
+from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal, UnsupportedBody, event_time
 from schemas.messages import MessageRef, NormalizedMessage
 from schemas.sections import KEPT_CHARS, HeardMessage, IntentStep
 from schemas.step import Draft, Input, Step
@@ -39,6 +39,8 @@ def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionCo
         body = cause.value.body
         if isinstance(body, RecallBody):
             _recall(draft, cause, body.message_id)
+        elif isinstance(body, UnsupportedBody):  # kept in the register, and no word of the customer's (case B07)
+            draft.reason("perception.unsupported", body.type, cause.id)
         elif isinstance(body, MessageBody | EditBody):
             revision = _revision(draft, cause, body)
             if revision is not None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from feedback import health, signals
-from schemas.events import event_time
+from schemas.events import RatingBody, event_time
 from schemas.feedback import Signal, SignalKind
 from schemas.messages import NormalizedMessage
-from schemas.sections import person_owes
+from schemas.sections import KEPT_CHARS, Rating, person_owes
 from schemas.step import Draft, Input, Step, look
 
 GONE = "feedback.gone"
+RATINGS_MAX = 20  # ratings that the state keeps; feedback.signals has all
 _ANSWERING = ("reply", "notice", "staff")  # a follow-up or a resend answers nothing
 _WAITING = "handover.waiting"  # says that a person will answer, and is no answer itself (case J11)
 
@@ -66,7 +67,8 @@ class _Listener:
         if kind in ("heartbeat", "presence"):
             self._presence(event.body)
             return
-        if self._session is None or kind == "identity_link":
+        # What is no word of the customer's is neither activity nor a hit on the score (case B07).
+        if self._session is None or kind in ("identity_link", "unsupported"):
             return
         self._windows.activity(self._session, at)
         if kind == "message":
@@ -74,7 +76,22 @@ class _Listener:
         elif kind == "recall":
             self._recall(event.body.message_id, at, assumed=assumed)
         elif kind == "rating":
-            self._signal("rating", at, float(event.body.score), event.body.message_id, assumed=assumed)
+            self._rating(event.body, at, assumed=assumed)
+
+    def _rating(self, body: RatingBody, at: int, *, assumed: bool) -> None:
+        """Tied to its message and that message's session; the newest rating of one thing stands (R-002-42)."""
+        rated = look(self._draft.state, ("actions", "messages", body.message_id or ""))
+        session = rated["session_id"] if rated else self._session
+        text = body.text[:KEPT_CHARS]
+        rating = Rating(score=body.score, text=text, session_id=session, message_id=body.message_id, at=at)
+        ratings = self._draft.get("feedback", "ratings", default={})
+        kept = {name: one for name, one in ratings.items() if name != (body.message_id or session)}
+        while len(kept) >= RATINGS_MAX:
+            del kept[min(kept, key=lambda name: (kept[name]["at"], name))]
+        self._set("ratings", {**kept, body.message_id or session: rating.model_dump(mode="json")})
+        if body.message_id and not rated:
+            self._draft.reason("feedback.rating.unknown_message", "not among the last messages sent", body.message_id)
+        self._signal("rating", at, float(body.score), body.message_id, text, assumed=assumed, session=session)
 
     def _wait(self) -> None:
         """The clock of waiting runs from the customer's last message, by append time (cases J11, J13)."""

@@ -10,6 +10,15 @@ from schemas.base import Fen, Id, Language, Millis, Model, Name, Share, Text
 from schemas.events import Seal
 
 
+INTENTS = (
+    "refund", "refund_status", "refund_amount", "return", "return_status", "exchange", "change_phone", "points",
+    "cancel", "change_address", "change_order", "invoice", "logistics", "hurry_up", "payment", "coupon_price",
+    "product_question", "complaint", "account", "human", "greeting", "thanks", "confirm", "deny", "stop",
+    "out_of_scope", "inform",
+)  # fmt: skip
+"""What a customer may mean. A flow file names those that begin it; a reader of messages may know more."""
+
+
 class Evidence(Model):
     """A field and the span of the raw text that it was read from (R-002-48)."""
 
@@ -76,3 +85,7 @@ class NormalizedMessage(Model):
     return_words: bool = Field(default=False, description="the customer used words of returning (R-000-18)")
     reason: Text | None = Field(default=None, description="why they want it, when they said so")
     seal: Seal | None = Field(default=None, description="clear values of masked slots, as JSON by field")
+    marks: tuple[Name, ...] = Field(
+        default=(), description="what a reader of the message should know: `missing_item`, `unreadable`, "
+        "`contradicts_return_words`, `late`, `resolved`"
+    )  # fmt: skip

@@ -43,3 +43,4 @@ class ExecutionPlan(Model):
     tasks: tuple[PlanTask, ...]
     exit_conditions: tuple[Text, ...] = Field(min_length=1)
     fallback_action: FallbackAction
+    light: bool = Field(default=False, description="one query and its answer; nothing can be changed by it (R-003-20)")

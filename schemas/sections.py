@@ -47,6 +47,8 @@ class IntentStep(Model):
     confidence: Share
     at: int
     message_id: Id
+    return_words: bool = Field(default=False, description="the customer used words of returning (R-000-18)")
+    contradicted: bool = Field(default=False, description="intent and return words do not fit; confidence is lower")
 
 
 class PerceptionState(Model):
@@ -193,6 +195,16 @@ class ActionsState(Model):
     online: bool = False
 
 
+class Rating(Model):
+    """Feedback: what a customer's newest rating of one message, or of the whole session, says (R-002-42)."""
+
+    score: int = Field(ge=1, le=5)
+    text: Text = ""
+    session_id: Id
+    message_id: Id | None
+    at: int
+
+
 class FeedbackState(Model):
     """Feedback: what the five signals need, and the windows that are not closed for good yet."""
 
@@ -205,6 +217,7 @@ class FeedbackState(Model):
     forgotten: int = Field(default=0, description="start of the newest window that is closed and no longer kept")
     last_keywords: tuple[Text, ...] = ()
     topics: dict[str, int] = Field(default={}, description="issue to when it was last raised, 3 days")
+    ratings: dict[str, Rating] = Field(default={}, description="what was rated (message or session id) to its rating")
     last_score: int | None = None
     last_outbound_at: int | None = None
 

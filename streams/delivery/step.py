@@ -9,6 +9,8 @@ from streams.delivery import deadlines, parked
 from streams.delivery.messages import FOLLOW_UP, RESEND, RETRY, SILENCE, find, register, report, stop, trim
 from streams.delivery.settings import DeliverySettings
 
+PRESENCE = "delivery.presence"
+
 
 def delivery_step(cfg: DeliverySettings) -> Step:
     """The step with these times."""
@@ -18,8 +20,8 @@ def delivery_step(cfg: DeliverySettings) -> Step:
             _outbound(draft, cfg, cause.value)
         elif cause.topic == "delivery.receipts":
             _receipt(draft, cfg, cause)
-        elif cause.topic == "channel.events":
-            _seen(draft, cause.value.body)
+        elif cause.topic == "channel.events" and cause.value.body.kind != "unsupported":  # the channel's, not theirs
+            _seen(draft, cfg, cause.value.body)
         elif cause.topic == "timers.fired" and cause.value.name.startswith("delivery."):
             _deadline(draft, cfg, cause.value.name)
 
@@ -43,11 +45,15 @@ def _receipt(draft: Draft, cfg: DeliverySettings, cause: Input) -> None:
         report(draft, cfg, cause.value)
 
 
-def _seen(draft: Draft, body: Any) -> None:
+def _seen(draft: Draft, cfg: DeliverySettings, body: Any) -> None:
     """Whatever a customer or their client does shows that they are there; an answer ends every silence."""
     offline = body.kind == "presence" and body.status == "offline"
     _online(draft, online=not offline)
     draft.reason("delivery.seen", "went offline" if offline else f"online: {body.kind}")
+    if offline:
+        draft.cancel(PRESENCE)
+    elif body.kind == "heartbeat" and draft.get("timers", PRESENCE) is None:
+        draft.timer(PRESENCE, draft.now + cfg.connected_ms)
     if body.kind in ("message", "edit", "recall"):
         for name in draft.get("timers"):
             if name.startswith(FOLLOW_UP):
@@ -59,9 +65,25 @@ def _online(draft: Draft, *, online: bool) -> None:
     draft.set(draft.now, "actions", "last_online")
 
 
+def _silent(draft: Draft, cfg: DeliverySettings) -> None:
+    """A client that beats, and does not any more, has dropped: nobody has to say so (R-002-37).
+
+    One deadline runs while the client is there and looks when it fires; a beat does not set it anew.
+    """
+    due = (draft.get("actions", "last_online") or 0) + cfg.connected_ms
+    if due > draft.now:
+        draft.timer(PRESENCE, due)
+        draft.reason("delivery.still_there", "the client was heard meanwhile")
+    elif draft.get("actions", "online"):
+        draft.set(False, "actions", "online")
+        draft.reason("delivery.dropped", f"no heartbeat for {cfg.connected_ms} ms")
+
+
 def _deadline(draft: Draft, cfg: DeliverySettings, name: str) -> None:
     kind, _, message_id = name.partition(":")
-    if kind == SILENCE:
+    if kind == PRESENCE:
+        _silent(draft, cfg)
+    elif kind == SILENCE:
         deadlines.silence(draft, cfg, message_id)
     elif kind == RESEND:
         deadlines.resend(draft, cfg, message_id)

@@ -140,7 +140,7 @@ def test_every_kind_of_event_in_both_languages() -> None:
         (orjson.loads(text)["body"]["kind"], file.removesuffix(".json").rpartition("-")[2])
         for file, text in examples(TOPICS["channel.events"], 1).items()
     }
-    kinds = ("message", "recall", "edit", "heartbeat", "presence", "rating", "identity_link")
+    kinds = ("message", "recall", "edit", "heartbeat", "presence", "rating", "identity_link", "unsupported")
     assert {(kind, language) for kind in kinds for language in ("zh", "en")} == found
 
 
