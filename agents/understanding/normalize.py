@@ -32,7 +32,8 @@ def masked(raw: str) -> str:
     for hit in found:
         for index in range(hit.start, hit.end):
             if shown[index] == "*":
-                chars[folded.origin[index]] = "*"
+                start, end = folded.raw(index, index + 1)  # a digit may have been said in a whole word
+                chars[start:end] = "*" * (end - start)
     return mask("".join(chars))[0]
 
 

@@ -1,19 +1,46 @@
-"""Chinese numerals as exact decimals, for amounts: 五十 is 50, 一百二十 is 120, 三块五 is 3.5."""
+"""Chinese and English numerals as exact decimals, for amounts: 五十 is 50, 一百二 is 120, "fifty five" is 55."""
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
+_FORMAL = str.maketrans("壹贰叁肆伍陆柒捌玖拾佰仟萬俩", "一二三四五六七八九十百千万两")
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1_000}
-NUMERAL = "零〇一二两三四五六七八九十百千万"
+NUMERAL = "零〇一二两三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟"
+_ONES = {word: value for value, word in enumerate(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen".split())}  # fmt: skip
+_TENS = {word: value * 10 for value, word in enumerate(
+    "twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}  # fmt: skip
+_WORD = "|".join((*_ONES, *_TENS, "hundred", "thousand"))
+ENGLISH = rf"(?:(?:an?|{_WORD})(?:(?: and |[ -])(?:{_WORD})){{0,12}})"
+"""Pattern of English number words; what it finds may still be no number ("an" alone)."""
+
+
+def spoken_digits(text: str) -> str:
+    """Digits that were said one by one in English: "one double zero oh" is "1000"."""
+    times, digits = 1, ""
+    for word in re.split(r"[ \-]+", text.lower()):
+        if word in ("double", "triple"):
+            times = 2 if word == "double" else 3
+        else:
+            digits += ("0" if word == "oh" else str(_ONES[word])) * times
+            times = 1
+    return digits
 
 
 def number(text: str) -> Decimal:
-    """The value of a Chinese numeral below 100 million, or of ASCII digits with 百, 千 or 万 behind.
+    """The value of a numeral below 100 million: Chinese, English, or ASCII digits with 百, 千, 万 or k behind.
 
-    Raises ValueError when the text is neither.
+    Raises ValueError when the text is none of them.
     """
+    text = text.translate(_FORMAL)
+    if text[:1].isalpha() and text.isascii():
+        return Decimal(_english(text.lower()))
+    if text[:1].isdigit() and text[-1:] in "kK":
+        return Decimal(text[:-1]) * 1_000
     if text[:1].isdigit() and text.isascii():
         return Decimal(text)
     if text[:1].isdigit() and text[:1].isascii():
@@ -23,6 +50,27 @@ def number(text: str) -> Decimal:
         return Decimal(_below_wan(text))
     tail = _below_wan(low) if low else 0
     return Decimal(_below_wan(high) * 10_000 + (tail * 1_000 if len(low) == 1 else tail))  # 三万五 is 35000
+
+
+def _english(text: str) -> int:
+    """Parts go down: "two hundred and five" is one number, "five two hundred" is none."""
+    total, part, last = 0, 0, 1_000
+    words = text.replace("-", " ").split()
+    for place, word in enumerate(words):
+        if word == "thousand" and part and not total:
+            total, part, last = part * 1_000, 0, 1_000
+        elif word == "hundred" and 0 < part < 10 and last < 100:
+            part, last = part * 100, 100
+        elif word in ("a", "an") and place == 0 and words[1:2] and words[1] in ("hundred", "thousand"):
+            part, last = 1, 1
+        elif word in _TENS and last >= 100:
+            part, last = part + _TENS[word], 10
+        elif word in _ONES and (last >= 100 or (last == 10 and 0 < _ONES[word] < 10)):
+            part, last = part + _ONES[word], 1
+        elif word != "and" or place in (0, len(words) - 1):
+            message = f"{word!r} in {text!r} makes it no English numeral"
+            raise ValueError(message)
+    return total + part
 
 
 def _scale(char: str) -> int:
