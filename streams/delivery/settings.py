@@ -12,6 +12,7 @@ class DeliverySettings:
     delivered_ms: int = 15_000  # R-002-30
     displayed_ms: int = 30_000  # R-002-31
     follow_up_ms: int = 120_000  # R-002-32
+    connected_ms: int = 30_000  # R-002-37: a client beats every 10 s, so three beats are missing
     display_once_ms: int = 5_000  # R-002-33
     parked_ms: int = 600_000  # A03: a receipt may be this much ahead of our own record
     parked_max: int = 16
