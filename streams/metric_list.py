@@ -47,6 +47,8 @@ MetricName = Literal[
     "interlock_sessions_scored",
     "interlock_outbox_messages",
     "interlock_gateway_events_total",
+    "interlock_spooled_records",
+    "interlock_security_refusals_total",
 ]
 MetricType = Literal["counter", "gauge", "histogram"]
 
@@ -130,6 +132,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("interlock_gateway_events_total", "counter", ("kind", "outcome"), "Posts to the gateway",
            {"kind": ("event", "outbound", "receipt", "decision"),
             "outcome": ("accepted", "repeated", "refused", "failed")}),
+    Metric("interlock_spooled_records", "gauge", (), "Pushes of channels that wait on disk for the broker"),
+    Metric("interlock_security_refusals_total", "counter", ("kind",), "Pushes of channels that look like attacks (B21)",
+           {"kind": ("signature", "replay", "entity", "downgrade")}),
 )  # fmt: skip
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 NAMES: tuple[str, ...] = get_args(MetricName)

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -77,6 +77,10 @@ class Settings(BaseSettings):
     tool_environment: Literal["prod", "staging"] = Field(
         default="prod", description="which environment of the tool files is used"
     )
+    channels: dict[str, dict[str, Any]] = Field(
+        default={}, repr=False, description='settings of the channels, by name: {"wechat": {"accounts": {...}}}'
+    )
+    channel_dirs: tuple[Path, ...] = Field(default=(), description="folders of own channel adapters, one file each")
     packs: Path | None = Field(default=None, description="folder of own flows, tools, templates over the built-in")
     master_key_file: Path | None = Field(default=None, description="32 bytes, base64; default data_dir/master.key")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(

@@ -1,6 +1,8 @@
 """The web channel's HTTP API.
 
 POST /v1/events     one RawEvent or a list of up to 500          202 {"event_id"} or {"event_ids"}
+POST /v1/batch      up to 500 events, each by itself             202 or 207 {"accepted", "refused", "results"}
+POST /v1/cloudevents  structured, batched or binary              as /v1/events or /v1/batch
 POST /v1/outbox     {"conversation", fields of OutboundMessage}  202 {"message_id", "repeated", "at"}
 POST /v1/receipts   {"conversation", fields of Receipt}          202 {"receipt_id"}
 POST /v1/decisions  {"conversation", fields of HumanDecision}    202 {"decision_id"}
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -20,18 +23,21 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from memory.sealing import KeyStore
-from schemas.cloudevents import child
 from schemas.delivery import OutboundMessage, Receipt
 from schemas.people import HumanDecision
+from streams.channels.courier import Courier
+from streams.channels.mount import Mounted
+from streams.channels.registry import load
+from streams.channels.spool import Spool
 from streams.clock import fresh_id
 from streams.gateway import reading
 from streams.gateway.board import Board
+from streams.gateway.desk import Desk
 from streams.gateway.outbox import Outbox
+from streams.gateway.pages import PAGES
 from streams.gateway.publisher import Publisher
 from streams.gateway.reading import RefusedError
 from streams.gateway.stream import Streams
-from streams.intake import TOPIC as EVENTS
-from streams.intake import intake
 from streams.metrics import Metrics, MetricsPort
 from streams.runtime.ports import Clock, Fact, SendPort
 from streams.settings import Settings
@@ -46,25 +52,30 @@ class Gateway:
     """The handlers, on ports: the send port is Kafka's or the in-memory log's, the rest is handed in."""
 
     def __init__(self, settings: Settings, send: SendPort, outbox: Outbox, keys: KeyStore, clock: Clock,
-                 metrics: MetricsPort | None = None) -> None:  # fmt: skip
+                 metrics: MetricsPort | None = None, spool: Spool | None = None) -> None:  # fmt: skip
         self.outbox = outbox
         self.board = Board(clock)
         self.streams = Streams(outbox)
         self.metrics = metrics or Metrics()
         self._settings = settings
         self._publisher = Publisher(send, settings.partitions, clock)
-        self._keys = keys
+        self._desk = Desk(functools.partial(self._publish, "event"), keys, functools.partial(self._gone, "event"))
         self._clock = clock
+        self.spool = spool or Spool()
+        self._channels = Mounted(load(settings), Courier(self._publisher, self.spool), keys, clock, self.metrics)
 
     def app(self) -> Starlette:
         """The ASGI app."""
         routes = [
-            Route("/v1/events", self._counted("event", self._events), methods=["POST"]),
+            Route("/v1/events", self._counted("event", self._desk.events), methods=["POST"]),
+            Route("/v1/batch", self._counted("event", self._desk.batch), methods=["POST"]),
+            Route("/v1/cloudevents", self._counted("event", self._desk.cloudevents), methods=["POST"]),
             Route("/v1/outbox", self._counted("outbound", self._outbox), methods=["POST"]),
             Route("/v1/receipts", self._counted("receipt", self._receipts), methods=["POST"]),
             Route("/v1/decisions", self._counted("decision", self._decisions), methods=["POST"]),
             Route("/v1/requests", self._requests), Route("/v1/stream", self.streams.handle),
-            Route("/healthz", self._health), Route("/metrics", self._exposition),
+            Route("/healthz", self._health), Route("/metrics", self._exposition), *PAGES,
+            *self._channels.routes(),
         ]  # fmt: skip
         paths = ", ".join(f"{'POST' if 'POST' in (one.methods or ()) else 'GET'} {one.path}" for one in routes)
 
@@ -80,27 +91,22 @@ class Gateway:
             try:
                 return await handler(request)
             except RefusedError as error:
-                outcome = "failed" if error.status >= 500 else "refused"
-                self.metrics.count("interlock_gateway_events_total", kind=kind, outcome=outcome)
+                self._gone(kind, error)
                 return reading.answer(error)
 
         return handle
 
+    def _gone(self, kind: str, error: RefusedError) -> None:
+        outcome = "failed" if error.status >= 500 else "refused"
+        self.metrics.count("interlock_gateway_events_total", kind=kind, outcome=outcome)
+
     def _took(self, kind: str, *, new: bool) -> None:
         self.metrics.count("interlock_gateway_events_total", kind=kind, outcome="accepted" if new else "repeated")
 
-    async def _publish(self, kind: str, fact: Fact, trace: str = "") -> None:
-        self._took(kind, new=await self._publisher.publish(fact, trace))
-
-    async def _events(self, request: Request) -> Response:
-        data = await reading.read_json(request)
-        events = [intake(raw, self._keys) for raw in reading.read_events(data)]
-        trace = request.headers.get("traceparent", "")
-        facts = [Fact(EVENTS, event.conversation, event.event_id, event) for event in events]
-        await asyncio.gather(*(self._publish("event", fact, child(trace, fact.id)) for fact in facts))
-        if isinstance(data, list):
-            return JSONResponse({"event_ids": [event.event_id for event in events]}, 202)
-        return JSONResponse({"event_id": events[0].event_id}, 202)
+    async def _publish(self, kind: str, fact: Fact, trace: str = "") -> bool:
+        new = await self._publisher.publish(fact, trace)
+        self._took(kind, new=new)
+        return new
 
     async def _outbox(self, request: Request) -> Response:
         conversation, message = reading.read_addressed(OutboundMessage, await reading.read_json(request))
@@ -131,13 +137,15 @@ class Gateway:
 
     async def _exposition(self, _request: Request) -> Response:
         self.metrics.gauge("interlock_outbox_messages", len(self.outbox))
+        self.metrics.gauge("interlock_spooled_records", len(self.spool))
         text = self.metrics.exposition() if isinstance(self.metrics, Metrics) else b""
         return Response(text, media_type="text/plain; version=0.0.4")
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         pruning = asyncio.create_task(self._prune())
-        yield
+        async with self._channels.running():
+            yield
         pruning.cancel()
         self.streams.close()
 

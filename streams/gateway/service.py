@@ -13,6 +13,7 @@ from collections.abc import Callable
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from memory.sealing import open_key_store
+from streams.channels.spool import Spool
 from streams.clock import SystemClock
 from streams.gateway.app import DAY_MS, Gateway
 from streams.gateway.board import TOPICS
@@ -132,7 +133,8 @@ async def run_gateway(settings: Settings, listener: socket.socket, stop: asyncio
     outbox = Outbox(settings.data_dir / "outbox.sqlite", clock.now_ms)
     keys = open_key_store(settings.data_dir, settings.master_key_file)
     sender = KafkaSender(settings, broken)
-    gateway = Gateway(settings, sender, outbox, keys, clock)
+    spool = Spool(settings.data_dir / "spool.sqlite")
+    gateway = Gateway(settings, sender, outbox, keys, clock, spool=spool)
     reader = TopicReader(settings, TOPICS, clock.now_ms() - LOOK_BACK_DAYS * DAY_MS, gateway.board.apply)
     try:
         await serve(gateway.app(), listener, gateway.streams.close, stop)
@@ -140,6 +142,7 @@ async def run_gateway(settings: Settings, listener: socket.socket, stop: asyncio
         left = await sender.close(FLUSH_SECONDS)
         reader.close()
         outbox.close()
+        spool.close()
         keys.close()
     if fatal or left:
         message = f"the producer broke: {fatal[0]}" if fatal else f"{left} records did not reach the broker"
