@@ -6,7 +6,7 @@ import math
 import re
 
 NAME = "upper bound v1"
-_CLASSES = re.compile(r"(?P<word>[A-Za-z]+)|(?P<digit>[0-9])|(?P<han>[\u3400-\u9fff])|(?P<space>\s)|(?P<other>.)", re.DOTALL)
+_CLASSES = re.compile(r"(?P<word>[A-Za-z]+)|(?P<digit>[0-9])|(?P<space>\s)|(?P<other>.)", re.DOTALL)
 
 
 def count(text: str) -> int:

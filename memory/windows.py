@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memory import embedding, tokens
 from memory.cues import cites_past, deictic
+from memory.embedding import NAME as EMBEDDING
 from memory.embedding import Embed, embedded, similarity
 from memory.summaries import summarise
+from memory.tokens import NAME as COUNTER
+from memory.tokens import count
 from memory.turns import Said, Turn
 
 Kind = Literal["strong", "weak", "long_range", "fallback"]
 STRONG_TURNS, WEAK_TURNS, FALLBACK_TURNS = 3, 2, 5
 RECALLED, RECALLED_TOKENS = 3, 200  # R-003-23
-_DATED = re.compile(r"[0-9]{1,2}[月:点][0-9]{0,2}|[0-9]{4}-[0-9]{2}|昨天|今天|明天|\b(?:today|yesterday|tomorrow)\b", re.ASCII)
+_DATED = re.compile(
+    r"[0-9]{1,2}[月:点][0-9]{0,2}|[0-9]{4}-[0-9]{2}|昨天|今天|明天|\b(?:today|yesterday|tomorrow)\b", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,8 @@ class Window:
     summaries: tuple[str, ...] = ()
     recalled: tuple[str, ...] = ()
     text: str = ""
-    counted_by: str = tokens.NAME
-    ordered_by: str = embedding.NAME
+    counted_by: str = COUNTER
+    ordered_by: str = EMBEDDING
 
     @property
     def rule(self) -> str:
@@ -75,9 +79,9 @@ class Chooser:
 
     budgets: Budgets = Budgets()
     embed: Embed = embedded
-    ordered_by: str = embedding.NAME
-    count: Callable[[str], int] = tokens.count
-    counted_by: str = tokens.NAME
+    ordered_by: str = EMBEDDING
+    count: Callable[[str], int] = count
+    counted_by: str = COUNTER
 
     def choose(self, turns: Sequence[Turn], text: str, *, new_intent: bool, recall: Recall | None = None) -> Window:
         """The window for `text`, said after `turns` (oldest first)."""
@@ -195,7 +199,7 @@ class _Packing:
         )  # fmt: skip
 
 
-def cut_to(text: str, most: int, count: Callable[[str], int] = tokens.count) -> str:
+def cut_to(text: str, most: int, count: Callable[[str], int] = count) -> str:
     """The beginning of the text that costs at most `most` tokens."""
     if count(text) <= most:
         return text

@@ -1,0 +1,231 @@
+"""References: what "那个蓝色的", "it" or "the second one" stand for, by what the window shows (R-002-08, case F03).
+
+Never a guess: what the customer named is never replaced, two that fit alike are `ambiguous`, and something of which
+only another is known is `unknown`. Then the customer is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from agents.understanding.fold import fold
+from agents.understanding.pointing import Cues, Vocabulary, cues, vocabulary
+from agents.understanding.port import Found, Reading, Slots, Wish
+from agents.understanding.rules import asks
+from memory.embedding import similarity, vector
+from memory.turns import Role, Said, Thing
+from memory.windows import Window
+
+Status = Literal["none", "named", "filled", "ambiguous", "unknown"]
+OF_THING = ("order_id", "sku_id", "category", "colour", "size")  # slots that a thing can fill
+DESCRIBING = ("category", "colour", "size")
+CHOICE = "choice"  # the kind of a numbered choice that stands for no thing; planning knows what it means
+NEAR_TURNS = 2  # a message that points with no word at all means what was talked of just now
+ALIKE = 0.25  # cosine of message and name from which on part of a name counts as a pointer
+_OPEN = {"inform", "out_of_scope"}  # wishes that take over what was asked before ("and the other one?")
+_CARRIED = 0.7  # confidence of a wish that was taken over: clear, yet below one that was said
+_MOSTLY = 0.4  # share of a message that points and says nothing else: "and the other one?", "第二个"
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A thing in the window: what is known of it, and when it was last spoken of."""
+
+    kind: str
+    name: str
+    values: dict[str, str]
+    role: Role
+    turn: int
+    place: int
+    message_id: str
+    numbers: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """What the words of a message stand for; `ranked` is best first, `why` one sentence."""
+
+    status: Status
+    cues: Cues
+    ranked: tuple[Candidate, ...]
+    why: str
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The thing that is meant, when it is known."""
+        return self.ranked[0] if self.status == "filled" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A reading with what it points to filled in, or the reason why it could not be."""
+
+    reading: Reading
+    status: Status
+    why: str
+    message_id: str | None = None
+    options: tuple[str, ...] = ()
+
+
+def candidates(window: Window, extra: Iterable[Thing] = ()) -> list[Candidate]:
+    """The things of the window, one each, least recent first; `extra` are known from elsewhere and tell values only."""
+    found: dict[tuple[str, str], Candidate] = {}
+    place = 0
+    for turn in window.kept:
+        for one in turn.said:
+            for thing in one.things:
+                place += 1
+                _seen(found, thing, turn.number, place, one)
+    for thing in extra:
+        known = found.get((thing.kind, thing.name))
+        if known is not None:
+            known.values.update(thing.values)
+    return sorted(found.values(), key=lambda one: one.place)
+
+
+def _seen(found: dict[tuple[str, str], Candidate], thing: Thing, turn: int, place: int, one: Said) -> None:
+    known = found.get((thing.kind, thing.name))
+    if known is None:
+        known = found[thing.kind, thing.name] = Candidate(
+            thing.kind, thing.name, {}, thing.role, turn, place, one.message_id)  # fmt: skip
+    known.values.update(thing.values)
+    # What was the subject once is not forgotten because a list names it again.
+    if thing.role == "subject" or known.role != "subject":
+        known.role, known.turn, known.place, known.message_id = thing.role, turn, place, one.message_id
+    if thing.number is not None:
+        known.numbers[one.message_id] = thing.number
+
+
+def point(
+    text: str, window: Window, words: Vocabulary | None = None, values: Mapping[str, str] | None = None,
+    extra: Iterable[Thing] = (),
+) -> Pointed:  # fmt: skip
+    """What `text` points to. `values` are what it says of the thing itself (colour, category, size)."""
+    found = cues(text, words or vocabulary())
+    told = dict(values or {})
+    all_of_them = candidates(window, extra)
+    if found.pointer == "ordinal":
+        return _counted(found, all_of_them)
+    pool = [one for one in all_of_them if one.kind != CHOICE]
+    if not pool:
+        return Pointed("unknown", found, (), "nothing is in sight")
+    fitting = [one for one in pool if all(one.values.get(name) == value for name, value in told.items())]
+    if not fitting:
+        said = ", ".join(f"{name} {value}" for name, value in sorted(told.items()))
+        return Pointed("unknown", found, (), f"nothing in sight is known to be {said}")
+    ranked = sorted(_of_kind(found, fitting), key=lambda one: _rank(one, text), reverse=True)
+    if found.pointer == "other":
+        return _the_other(found, ranked)
+    if found.pointer == "past" and len(ranked) > 1:
+        return Pointed("ambiguous", found, tuple(ranked), f"{len(ranked)} things of the past fit")
+    return _decided(found, ranked, text)
+
+
+def _of_kind(found: Cues, pool: list[Candidate]) -> list[Candidate]:
+    """Those of the kind that the words name; without one, of the kind that has what is asked for."""
+    for kinds in (found.kinds, (found.trait,) if found.trait else ()):
+        agreeing = [one for one in pool if one.kind in kinds and (kinds is found.kinds or one.role != "aside")]
+        if agreeing:
+            return agreeing
+    return pool
+
+
+def _rank(one: Candidate, text: str) -> tuple[bool, int, int]:
+    """Part of its name, then whether it is talked of or only named by the way, then how recently."""
+    partly = similarity(vector(text), vector(one.name)) >= ALIKE
+    return partly, {"aside": 0, "offered": 1, "subject": 1}[one.role], one.place
+
+
+def _decided(found: Cues, ranked: Sequence[Candidate], text: str) -> Pointed:
+    first, *others = ranked
+    rank = _rank(first, text)[:2]
+    rivals = [one for one in others if one.message_id == first.message_id and _rank(one, text)[:2] == rank]
+    if rivals:
+        return Pointed("ambiguous", found, tuple(ranked), f"{len(rivals) + 1} were named together: {first.message_id}")
+    return Pointed("filled", found, tuple(ranked), f"{found.pointer}: {first.kind} {first.name} of {first.message_id}")
+
+
+def _counted(found: Cues, pool: Sequence[Candidate]) -> Pointed:
+    """The list that was shown last decides what the number means, and no older one."""
+    lists: dict[str, list[Candidate]] = {}
+    for one in pool:
+        for message_id in one.numbers:
+            lists.setdefault(message_id, []).append(one)
+    if not lists:
+        return Pointed("unknown", found, (), "no list was shown")
+    shown = max(lists, key=lambda message_id: max(one.place for one in lists[message_id]))
+    in_order = sorted(lists[shown], key=lambda one: one.numbers[shown])
+    at = found.ordinal - 1 if found.ordinal > 0 else len(in_order) + found.ordinal
+    if not 0 <= at < len(in_order):
+        return Pointed("unknown", found, (), f"the list has {len(in_order)} entries")
+    if in_order[at].kind == CHOICE:
+        return Pointed("none", found, (), "a choice of the flow's own")
+    return Pointed("filled", found, (in_order[at],), f"number {at + 1} of the list in {shown}")
+
+
+def _the_other(found: Cues, ranked: Sequence[Candidate]) -> Pointed:
+    """Of two things the one that was not spoken of last."""
+    rest = [one for one in ranked[1:] if one.kind == ranked[0].kind]
+    if len(rest) == 1:
+        return Pointed("filled", found, (rest[0], ranked[0]), f"the other than {ranked[0].name}")
+    return Pointed("ambiguous" if rest else "unknown", found, tuple(rest), f"{len(rest)} others are in sight")
+
+
+def resolve(reading: Reading, window: Window, extra: Iterable[Thing] = (), words: Vocabulary | None = None) -> Resolved:
+    """The reading of `window.message` with the thing that it points to, where that is certain.
+
+    `extra` are things known from elsewhere (a flow, a profile). Only empty slots of wishes about an order are filled;
+    the evidence gets a `reference` with the span of the words that point.
+    """
+    known = words or vocabulary()
+    if any(wish.slots.order_id or wish.slots.sku_id for wish in reading.wishes):
+        return Resolved(reading, "named", "the customer named it")
+    at = next((at for at, wish in enumerate(reading.wishes) if wish.intent in known.bound), None)
+    if at is None:
+        return Resolved(reading, "none", "no wish is about an order")
+    folded = fold(window.message)
+    wish = reading.wishes[at]
+    told = {name: value for name in DESCRIBING if (value := getattr(wish.slots, name))}
+    pointed = point(folded.text, window, known, told, extra)
+    status, why = _allowed(pointed, wish, window, known, told)
+    if status != "filled" or pointed.candidate is None:
+        options = tuple(one.name for one in pointed.ranked) if status == "ambiguous" else ()
+        return Resolved(reading, status, why, options=options)
+    span = folded.raw(pointed.cues.start, pointed.cues.end) if pointed.cues.end else (0, len(window.message))
+    how = "described" if told and pointed.cues.pointer in ("kind", "bare") else pointed.cues.pointer
+    found = Found("reference", f"{pointed.candidate.name} ({how})", *span)
+    wishes = tuple(_filled(one, pointed.candidate, window) if one.intent in known.bound else one
+                   for one in reading.wishes)  # fmt: skip
+    done = replace(reading, wishes=wishes, evidence=(*reading.evidence, found))
+    return Resolved(done, "filled", why, pointed.candidate.message_id)
+
+
+def _allowed(
+    pointed: Pointed, wish: Wish, window: Window, words: Vocabulary, told: Mapping[str, str]
+) -> tuple[Status, str]:
+    """No word that points: only a question about the only thing that is talked of, or one that is described."""
+    length = pointed.cues.end - pointed.cues.start
+    if wish.intent == "out_of_scope" and length < _MOSTLY * len(window.message.strip()):
+        return "none", "what is wanted is not known"
+    if pointed.cues.pointer not in ("kind", "bare") or (pointed.status == "filled" and told):
+        return pointed.status, pointed.why
+    if told:
+        return pointed.status if wish.intent in words.queries else "none", pointed.why
+    near = [one for one in pointed.ranked if window.ahead - one.turn <= NEAR_TURNS]
+    if wish.intent in words.queries and asks(window.message) and len(pointed.ranked) == len(near) == 1:
+        return pointed.status, pointed.why
+    return "none", "no word points to anything"
+
+
+def _filled(wish: Wish, candidate: Candidate, window: Window) -> Wish:
+    """Empty slots only; "and the other one?" asks of the other what was asked before."""
+    given = {**candidate.values, **({"order_id": candidate.name} if candidate.kind == "order" else {})}
+    new = {name: value for name, value in given.items() if name in OF_THING and getattr(wish.slots, name) is None}
+    slots: Slots = replace(wish.slots, **new)  # type: ignore[arg-type]
+    before = window.kept[-1].intent if window.kept else ""
+    if wish.intent in _OPEN:
+        asked = before if asks(window.message) and before else "inform"
+        return Wish(asked, max(wish.confidence, _CARRIED), slots)
+    return replace(wish, slots=slots)
