@@ -81,7 +81,7 @@ class _Listener:
     def _rating(self, body: RatingBody, at: int, *, assumed: bool) -> None:
         """Tied to its message and that message's session; the newest rating of one thing stands (R-002-42)."""
         rated = look(self._draft.state, ("actions", "messages", body.message_id or ""))
-        session = rated["session_id"] if rated else self._session
+        session = str(rated["session_id"] if rated else self._session)
         text = body.text[:KEPT_CHARS]
         rating = Rating(score=body.score, text=text, session_id=session, message_id=body.message_id, at=at)
         ratings = self._draft.get("feedback", "ratings", default={})

@@ -129,7 +129,7 @@ def parse_headers(topic: str, headers: Iterable[tuple[str, bytes | None]]) -> En
         time=time,
         subject=found.get("ce_subject", ""),
         # A broken trace header costs a link in the chain, not the customer's message.
-        traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
+        traceparent=trace if traced(trace) else "",
         position=_position(topic, found.get("ce_position")),
         previous=_previous(topic, found.get("ce_previous")),
     )
@@ -144,7 +144,7 @@ def _decode(topic: str, headers: Iterable[tuple[str, bytes | None]]) -> dict[str
             text = raw.decode()
         except UnicodeDecodeError:
             raise _wrong(topic, name, "not UTF-8") from None
-        if len(text) > MAX_ATTRIBUTE_CHARS or not (text.isprintable() or not _NOT_TEXT.search(text)):
+        if len(text) > MAX_ATTRIBUTE_CHARS or not plain(text):
             raise _wrong(topic, name, f"longer than {MAX_ATTRIBUTE_CHARS} characters, or a control character")
         if found.setdefault(name, text) != text:
             raise _wrong(topic, name, "there twice, with different values")
@@ -184,6 +184,16 @@ def _previous(topic: str, text: str | None) -> Previous | None:
     return int(numbers[0]), int(numbers[1])
 
 
+def plain(text: str) -> bool:
+    """Whether an attribute's text holds no control character."""
+    return text.isprintable() or not _NOT_TEXT.search(text)
+
+
+def traced(traceparent: str) -> bool:
+    """Whether it is a W3C traceparent."""
+    return bool(_TRACEPARENT.fullmatch(traceparent))
+
+
 def root(seed: str) -> str:
     """A sampled W3C traceparent that begins a trace, derived from `seed`: a replay makes the same one."""
     digest = hashlib.sha256(seed.encode()).hexdigest()
@@ -192,7 +202,7 @@ def root(seed: str) -> str:
 
 def child(traceparent: str, seed: str) -> str:
     """The next span of the same trace, derived from `seed`; of no valid trace, a new root."""
-    if not _TRACEPARENT.fullmatch(traceparent):
+    if not traced(traceparent):
         return root(seed)
     span = _not_zero(hashlib.sha256(f"{traceparent}|{seed}".encode()).hexdigest()[:16])
     return f"00-{traceparent[3:35]}-{span}-{traceparent[-2:]}"

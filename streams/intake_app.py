@@ -14,13 +14,13 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from memory.sealing import KeyStore, open_key_store
-from schemas import cloudevents
 from schemas.errors import BadRecordError
 from schemas.partition import system_conversation
 from schemas.topics import RAW_TOPIC, TOPICS
 from streams.clock import SystemClock
+from streams.foreign import of_record
 from streams.intake import TOPIC as EVENTS
-from streams.intake import channel_event_record, intake, read_raw
+from streams.intake import channel_event_record, intake
 from streams.metrics import Metrics, MetricsPort
 from streams.reader import to_record
 from streams.runtime.client import consumer_config, headers_of, producer_config, serve, words
@@ -45,13 +45,13 @@ class IntakeStoppedError(Exception):
 
 def event_of(record: Message, keys: KeyStore, partitions: int, clock: Clock) -> Outgoing:
     """The channel.events record of a raw one. Raises BadRecordError."""
-    envelope = cloudevents.parse_headers(RAW_TOPIC, headers_of(record))
     value = record.value()
     if value is None:
         reason = "no value where the topic asks for one"
         raise BadRecordError(reason, code="empty", topic=RAW_TOPIC)
-    event = intake(read_raw(value), keys)
-    made = channel_event_record(event, partitions, clock.now_ms(), envelope.traceparent)
+    raw, trace = of_record(value, headers_of(record))
+    event = intake(raw, keys)
+    made = channel_event_record(event, partitions, clock.now_ms(), trace)
     size, limit = len(made.value or b""), TOPICS[made.topic].max_bytes
     if size > limit:  # the broker would refuse it for ever: the clear body is sealed beside the masked one
         reason = f"{size} bytes once it is masked and sealed; {made.topic} takes at most {limit}"

@@ -38,13 +38,17 @@ class _Parts(Model):
 
 def answer(error: RefusedError) -> Response:
     """`{"error": {"code", "message", "field"?}}`."""
-    body = {"code": error.code, "message": error.message, **({"field": error.field} if error.field else {})}
     headers = {"Retry-After": "1"} if error.status == 503 else None
-    return JSONResponse({"error": body}, error.status, headers)
+    return JSONResponse({"error": words(error)}, error.status, headers)
 
 
-async def read_json(request: Request) -> Any:
-    """The body as plain data, ids that came as integers as exact text (B05). Raises RefusedError."""
+def words(error: RefusedError) -> dict[str, str]:
+    """The error as JSON: code, message and, where there is one, field."""
+    return {"code": error.code, "message": error.message, **({"field": error.field} if error.field else {})}
+
+
+async def read_body(request: Request) -> bytes:
+    """The body. Raises RefusedError when it is too large or was cut off."""
     body = b""
     try:
         # piece by piece: a body that names no length must not fill the memory first
@@ -54,10 +58,16 @@ async def read_json(request: Request) -> Any:
                 raise RefusedError(413, "too_large", f"a body has at most {MAX_BODY} bytes")
     except ClientDisconnect:
         raise RefusedError(400, "cut", "the body was cut off") from None
+    return body
+
+
+async def read_json(request: Request) -> Any:
+    """The body as plain data, ids that came as integers as exact text (B05). Raises RefusedError."""
+    body = await read_body(request)
     try:
         return codec.exact_ids(codec.parse(body, max_bytes=MAX_BODY, long_integers=True))
     except BadRecordError as error:
-        raise _refused(error) from None
+        raise refused(error) from None
 
 
 def read_events(data: Any) -> list[RawEvent]:
@@ -107,7 +117,7 @@ def read_model(model: type[M], data: Any, where: str = "") -> M:
     try:
         return codec.validate(model, data)
     except BadRecordError as error:
-        raise _refused(error, where) from None
+        raise refused(error, where) from None
 
 
 def _conversation(parts: dict[str, str], field: str) -> str:
@@ -119,6 +129,7 @@ def _conversation(parts: dict[str, str], field: str) -> str:
     return conversation_id(found.shop, found.channel, found.sender)
 
 
-def _refused(error: BadRecordError, where: str = "") -> RefusedError:
+def refused(error: BadRecordError, where: str = "") -> RefusedError:
+    """Why a body is refused; `where` is put before the field."""
     status = 413 if error.code == "too_large" else 400 if error.code in _UNREADABLE else 422
     return RefusedError(status, error.code, error.reason, ".".join(part for part in (where, error.field) if part))
