@@ -62,6 +62,7 @@ class Receipt(Model):
     occurred_at: Millis | None = Field(default=None, description="the provider's time; never invented (A07)")
     reason: Text = ""
     source: Literal["sender", "vendor", "client"] = "vendor"
+    vendor_id: Id | None = Field(default=None, description="sender: what the vendor's receipts will call the message")
     retryable: bool = Field(
         default=False, description="sender: outcome unknown or the fault may pass; a repeat keeps the message id (A13)"
     )

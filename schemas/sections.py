@@ -175,6 +175,7 @@ class MessageState(Model):
     displayed_seen: int | None = Field(default=None, description="append time of the last display that counted")
     displays: int = Field(default=0, description="displays counted, at most one in 5 s (R-002-33)")
     followed_up: bool = False
+    vendor_id: Id | None = Field(default=None, description="what the vendor's receipts call it")
 
 
 class ParkedReceipt(Model):

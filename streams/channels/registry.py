@@ -10,10 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx
 from pydantic import ValidationError
 
 from streams import channels
-from streams.channels.port import Channel
+from streams.channels.port import Channel, Sender
+from streams.runtime.ports import Clock
 from streams.settings import Settings
 
 OWN = "web"  # the gateway itself is the vendor of this one
@@ -43,6 +45,13 @@ def load(settings: Settings) -> Mapping[str, Channel]:
 def blind(settings: Settings) -> frozenset[str]:
     """The channels that never say what the customer saw."""
     return frozenset(name for name, channel in load(settings).items() if channel.blind)
+
+
+def senders_of(settings: Settings, client: httpx.AsyncClient, clock: Clock) -> Mapping[str, Sender]:
+    """The channels that send by themselves; messages of the others wait in the gateway's outbox."""
+    return {
+        name: channel.sender(client, clock) for name, channel in load(settings).items() if channel.sender is not None
+    }
 
 
 def _made(module: ModuleType, where: str, options: Mapping[str, Any]) -> Channel:

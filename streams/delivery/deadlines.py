@@ -37,6 +37,8 @@ def resend(draft: Draft, cfg: DeliverySettings, message_id: str) -> None:
     message = find(draft, message_id)
     if message is None or row_of(message) in (Held.DISPLAYED, Held.READ, Held.FAILED):
         draft.reason("delivery.resend.needless", "it was displayed, or failed", message_id)
+    elif draft.conversation.split("/")[1] in cfg.blind:
+        draft.reason("delivery.resend.blind", "this channel never says what was displayed", message_id)
     elif message["assumed"] and _seen_since(draft, message["sent_at"]):
         draft.reason("delivery.resend.disarmed", "display is assumed, and the customer was online since", message_id)
     elif message["attempt"] >= cfg.attempts_max:

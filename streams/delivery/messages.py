@@ -23,6 +23,16 @@ def find(draft: Draft, message_id: str) -> dict[str, Any] | None:
     return found
 
 
+def named(draft: Draft, receipt: Receipt) -> Receipt:
+    """The receipt under our own message id, where the vendor has another name for the message."""
+    if find(draft, receipt.message_id) is not None:
+        return receipt
+    for message_id, message in draft.get("actions", "messages").items():
+        if message.get("vendor_id") == receipt.message_id:
+            return receipt.model_copy(update={"message_id": message_id})
+    return receipt
+
+
 def update(draft: Draft, message_id: str, **fields: Any) -> None:
     """Set fields of a registered message."""
     for name, value in fields.items():

@@ -21,3 +21,4 @@ class DeliverySettings:
     send_timeout_ms: int = 3_000
     send_deadline_ms: int = 10_000  # a successor repeats a send, under the same dedup id, only after this
     messages_max: int = 12  # kept a conversation, so that states stay small
+    blind: frozenset[str] = frozenset()  # channels that never say what the customer saw, and show a repeat twice

@@ -6,7 +6,19 @@ from typing import Any
 
 from schemas.step import Draft, Input, Step
 from streams.delivery import deadlines, parked
-from streams.delivery.messages import FOLLOW_UP, RESEND, RETRY, SILENCE, find, register, report, stop, trim
+from streams.delivery.messages import (
+    FOLLOW_UP,
+    RESEND,
+    RETRY,
+    SILENCE,
+    find,
+    named,
+    register,
+    report,
+    stop,
+    trim,
+    update,
+)
 from streams.delivery.settings import DeliverySettings
 
 PRESENCE = "delivery.presence"
@@ -36,13 +48,18 @@ def _outbound(draft: Draft, cfg: DeliverySettings, message: Any) -> None:
 
 
 def _receipt(draft: Draft, cfg: DeliverySettings, cause: Input) -> None:
-    if find(draft, cause.value.message_id) is None:
+    receipt = named(draft, cause.value)
+    if find(draft, receipt.message_id) is None:
         parked.park(draft, cfg, cause)
-    else:
-        # the customer's own client reported it, so somebody is there
-        if cause.value.source == "client":
-            _online(draft, online=True)
-        report(draft, cfg, cause.value)
+        return
+    # the customer's own client reported it, so somebody is there
+    if receipt.source == "client":
+        _online(draft, online=True)
+    report(draft, cfg, receipt)
+    if receipt.vendor_id is not None:
+        update(draft, receipt.message_id, vendor_id=receipt.vendor_id)
+        for early in parked.take(draft, cfg, receipt.vendor_id):
+            report(draft, cfg, named(draft, early))
 
 
 def _seen(draft: Draft, cfg: DeliverySettings, body: Any) -> None:

@@ -1,9 +1,9 @@
-"""Sends a declared message through the web channel; in doubt it repeats under the same message id (A13)."""
+"""Sends a declared message through its channel; in doubt it repeats, where the channel shows an id once (A13)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -11,21 +11,41 @@ import orjson
 
 from schemas import codec
 from schemas.delivery import OutboundMessage, Receipt
-from streams.effects.faults import BROKEN
+from streams.channels.port import Outcome, Sender
+from streams.effects.faults import BROKEN, never_left
 from streams.runtime.ports import Clock, Effect, Fact
 
 TOPIC = "delivery.receipts"
 RETRIES = 2  # then delivery's own timer goes on, with a longer pause
 BASE_MS = 100
+_ONCE = "; this channel would show a repeat twice"
 _PASSING = frozenset({408, 425, 429})  # and every 5xx: the fault may pass
 
 
-class SendHandler:
-    """The "send" effect handler of the web channel: POST to its outbox, whose 202 is `sent`."""
+class OutboxSender:
+    """See Sender: POST to the gateway's outbox, whose 202 is `sent`."""
 
-    def __init__(self, client: httpx.AsyncClient, gateway_url: str, clock: Clock) -> None:
+    repeatable = True
+
+    def __init__(self, client: httpx.AsyncClient, gateway_url: str) -> None:
         self._client = client
         self._url = f"{gateway_url.rstrip('/')}/v1/outbox"
+
+    async def post(self, effect: Effect) -> Outcome:
+        """See Sender."""
+        answer = await self._client.post(self._url, json=_body(effect), timeout=None)
+        told = _judge(answer, str(effect.request["message_id"]))
+        return Outcome(at=_time(answer)) if told is None else Outcome(told[0], passing=told[1])
+
+
+class SendHandler:
+    """The "send" effect handler: through the channel's own sender, or the gateway's outbox where it has none."""
+
+    def __init__(
+        self, client: httpx.AsyncClient, gateway_url: str, clock: Clock, senders: Mapping[str, Sender] | None = None
+    ) -> None:
+        self._outbox = OutboxSender(client, gateway_url)
+        self._senders = senders or {}
         self._clock = clock
 
     async def run(self, effect: Effect) -> Sequence[Fact]:
@@ -35,25 +55,31 @@ class SendHandler:
         return await self._send(effect, effect.deadline)
 
     async def resolve(self, effect: Effect) -> Sequence[Fact]:
-        """See EffectHandler: the message id makes a repeat safe."""
+        """See EffectHandler: the message id makes a repeat safe, where the channel heeds it; else a person is asked."""
+        if not self._sender(effect).repeatable:
+            return [self._fact(effect, "failed", f"outcome unknown: its worker ended{_ONCE}")]
         return await self._send(effect, self._clock.now_ms() + effect.timeout_ms)
 
+    def _sender(self, effect: Effect) -> Sender:
+        return self._senders.get(effect.conversation.split("/")[1], self._outbox)
+
     async def _send(self, effect: Effect, until: int) -> Sequence[Fact]:
-        reason = ""
+        sender, reason = self._sender(effect), ""
         for number in range(RETRIES + 1):
             left = min(effect.timeout_ms, until - self._clock.now_ms())
             try:
                 # httpx's time-outs are for each phase; this one is for all of it
                 async with asyncio.timeout(max(left, 1) / 1000):
-                    answer = await self._client.post(self._url, json=_body(effect), timeout=None)
+                    outcome = await sender.post(effect)
             except (TimeoutError, *BROKEN) as error:
                 reason = f"outcome unknown: {type(error).__name__}"
+                if not (sender.repeatable or never_left(error)):
+                    return [self._fact(effect, "failed", reason + _ONCE)]
             else:
-                told = _judge(answer, str(effect.request["message_id"]))
-                if told is None:
-                    return [self._fact(effect, "sent", at=_time(answer))]
-                reason, passing = told
-                if not passing:
+                if outcome.sent:
+                    return [self._fact(effect, "sent", at=outcome.at, vendor_id=outcome.vendor_id)]
+                reason = outcome.reason
+                if not outcome.passing:
                     return [self._fact(effect, "failed", reason)]
             pause = BASE_MS * 2**number
             if number == RETRIES or self._clock.now_ms() + pause >= until:
@@ -62,12 +88,12 @@ class SendHandler:
         return [self._fact(effect, "failed", reason, retryable=True)]
 
     def _fact(self, effect: Effect, state: Any, reason: str = "", *, at: int | None = None,
-              retryable: bool = False) -> Fact:  # fmt: skip
+              retryable: bool = False, vendor_id: str | None = None) -> Fact:  # fmt: skip
         message = codec.validate(OutboundMessage, dict(effect.request))
         receipt = Receipt(
             receipt_id=f"{message.message_id}:{message.attempt}:{state}", message_id=message.message_id,
             attempt=message.attempt, state=state, occurred_at=at, reason=reason[:500], source="sender",
-            retryable=retryable,
+            retryable=retryable, vendor_id=vendor_id,
         )  # fmt: skip
         return Fact(TOPIC, effect.conversation, receipt.receipt_id, receipt)
 

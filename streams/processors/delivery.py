@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streams.channels.registry import blind
 from streams.delivery.settings import DeliverySettings
 from streams.delivery.step import delivery_step
 from streams.runtime.table import Row
@@ -13,6 +14,7 @@ def row(settings: Settings) -> Row:
     cfg = DeliverySettings(
         delivered_ms=settings.delivered_ms, displayed_ms=settings.displayed_ms, follow_up_ms=settings.follow_up_ms,
         send_timeout_ms=settings.send_timeout_ms, send_deadline_ms=settings.send_deadline_ms,
+        blind=blind(settings),
     )  # fmt: skip
     return Row(
         name="delivery",

@@ -13,6 +13,7 @@ from agents.planning.pack import load_pack
 from agents.tools.spec import SpecError, Tools
 from memory.sealing import KeyStore, open_key_store, open_seal
 from schemas.events import Seal
+from streams.channels.registry import senders_of
 from streams.clock import SystemClock
 from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
@@ -85,7 +86,7 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
     async with HttpxAiohttpClient(limits=limits) as client:
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),
-            "send": SendHandler(client, settings.gateway_url, clock),
+            "send": SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock)),
         }
         try:
             yield Table(rows(settings, keys), keys, handlers)
