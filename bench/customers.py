@@ -53,6 +53,7 @@ class Customers:
         self._consumer.assign(places)
         self._numbers = itertools.count(1)
         self._asked: dict[str, int] = {}
+        self._read: set[str] = set()
         self._run = f"{time.time_ns():x}"
 
     def ask(self, customer: int) -> None:
@@ -101,11 +102,18 @@ class Customers:
                     receipt_id=receipt_id, message_id=reply["message_id"], attempt=1, state=state, source="client"
                 )
                 self._send(self.topics.receipts, "delivery.receipts", key, receipt_id, receipt)
-        elif orjson.loads(message.value())["state"] == "read":
+        elif self._first_read(orjson.loads(message.value())):
             self.turns += 1
             customer = int(key.rsplit("-", 1)[1])
             if again(customer):
                 self.ask(customer)
+
+    def _first_read(self, status: Any) -> bool:
+        """Whether the reply is read now for the first time: a state is told again when a late receipt confirms it."""
+        if status["state"] != "read" or status["message_id"] in self._read:
+            return False
+        self._read.add(status["message_id"])
+        return True
 
     def close(self) -> None:
         """Disconnect."""
