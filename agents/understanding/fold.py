@@ -27,11 +27,12 @@ _STARTS_EN = (
 )
 _HAN_BREAK = re.compile(rf"(?<={_HAN})[ \t]*\r?\n[ \t]*(?={_HAN})(?![{_STARTS_ZH}])")
 _WORD_BREAK = re.compile(rf"(?<=[a-z])[ \t]*\r?\n[ \t]*(?=[a-z])(?!{_STARTS_EN})")
-_DIGIT_WORD = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
+_SAID = r"(?:(?:double|triple) )?(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
 _SAID_RUN = re.compile(
-    rf"(?<![A-Za-z])(?:(?:double|triple) )?{_DIGIT_WORD}(?:[ \-]+(?:(?:double|triple) )?{_DIGIT_WORD}){{2,}}(?![A-Za-z])",
+    rf"(?<![A-Za-z]){_SAID}(?:[ \-]+{_SAID}){{2,}}(?![A-Za-z])",
     re.IGNORECASE | re.ASCII,
 )
+_SAID_WORD = re.compile(_SAID, re.IGNORECASE)
 _SHORTEST_SAID = 4  # digits: "one, two, three" is said of other things than numbers
 _MAY_BE_SAID = re.compile(r"zero|oh|one|two|three|four|five|six|seven|eight|nine", re.IGNORECASE)
 
@@ -60,9 +61,9 @@ def _fold_char(char: str) -> str:
 
 
 def fold(text: str) -> Folded:
-    """Fold for matching (cases B17, B27, F05, F11): NFKC character by character, invisibles out, spoken digits,
+    """Fold for matching (cases B17, B27, F05, F11): NFKC character by character, invisibles out, spoken digits.
 
-    and the spaces and line breaks out that a picture's text has between characters of one word.
+    Spaces and line breaks that a picture's text has inside a word or a sentence are mended, too.
     """
     indexes = range(len(text))
     if text.isascii() and (text.isprintable() or not _hidden(text)):
@@ -120,7 +121,7 @@ def _pieces(match: re.Match[str], said: Callable[[str], str]) -> Iterator[tuple[
         return
     # Each word, with the gap before it, is its digits: a part of a number still has a span of its own.
     at = match.start()
-    for word in re.finditer(rf"(?:(?:double|triple) )?{_DIGIT_WORD}", match[0], re.IGNORECASE):
+    for word in _SAID_WORD.finditer(match[0]):
         end = match.start() + word.end()
         yield at, end, said(word[0])
         at = end

@@ -23,10 +23,10 @@ _SHORTEST = 6  # nothing that is masked is shorter ("a@b.cn")
 
 def masked(raw: str) -> str:
     """The raw text with everything sensitive hidden, also what only folding reveals; of the same length."""
-    if raw.isascii():
+    folded = fold(raw)
+    if folded.text == raw:
         return mask(raw)[0]
     # Twice: zero-width characters hide a phone from the first look, and full-width digits from the second.
-    folded = fold(raw)
     shown, found = mask(folded.text)
     chars = list(raw)
     for hit in found:

@@ -9,11 +9,12 @@ _FORMAL = str.maketrans("壹贰叁肆伍陆柒捌玖拾佰仟萬俩", "一二三
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1_000}
 NUMERAL = "零〇一二两三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟"
-_ONES = {word: value for value, word in enumerate(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen".split())}  # fmt: skip
-_TENS = {word: value * 10 for value, word in enumerate(
-    "twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}  # fmt: skip
+_ONES = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19,
+}  # fmt: skip
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 _WORD = "|".join((*_ONES, *_TENS, "hundred", "thousand"))
 ENGLISH = rf"(?:(?:an?|{_WORD})(?:(?: and |[ -])(?:{_WORD})){{0,12}})"
 """Pattern of English number words; what it finds may still be no number ("an" alone)."""

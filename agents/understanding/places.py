@@ -37,6 +37,7 @@ _LIKELY = re.compile(
     rf"[省市区县镇乡村路街道巷弄号楼栋室苑园厦]|小区|[0-9]|\b(?:{_EN_WAY}|block|floor|flat|room)\b", FLAGS
 )
 _ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9.]{0,20}$", FLAGS)  # or an amount
+_NO_PLACE = re.compile(r"(?:be )?the same\b|.{0,20}\border ?#", FLAGS)  # "the same as in order #1001"
 _NO = re.compile(
     r"\s*(?:不对|不是的?|错了|写错了?|有误|no\b|wrong\b|not that\b)[,。;!. ]*"
     r"(?:应该|要|改)?(?:是|成)?(?:it'?s|it should be|should be)?\s*", FLAGS
@@ -61,7 +62,7 @@ def addresses(text: str, *, expected: bool = False, confirming: bool = False) ->
     for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN):
         for match in pattern.finditer(text):
             hit = _trimmed(match["place"], match.start("place"))
-            if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
+            if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]) and not _NO_PLACE.match(hit[1]):
                 yield hit
                 return
     no = _NO.match(text) if confirming else None

@@ -8,9 +8,11 @@ from itertools import islice
 
 from agents.understanding.lexicon import FLAGS, Lexicon, View
 from agents.understanding.money import MOST, Hit, amounts
-from agents.understanding.orders import orders, skus
+from agents.understanding.orders import invoices, orders, skus
+from agents.understanding.people import accounts, names, zips
 from agents.understanding.places import addresses
 from agents.understanding.port import Context
+from agents.understanding.regions import regions
 from memory.masking import mask
 
 _MASKED_PHONE = re.compile(r"(?<![0-9*])1[3-9][0-9]\*{4}[0-9]{4}(?![0-9*])")
@@ -48,9 +50,14 @@ def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> l
     """Every slot of the folded text; `private` is what `sensitive` found in it."""
     text, asked = view.text, context.expects
     confirming = asked == "confirm" and context.flow == "refund"
-    hits = [hit for hit in private if hit[0] == "phone"]
+    hits = [hit for hit in private if hit[0] in ("phone", "email")]
     hits += _address(text, context, private)
     closed = [hit[2:] for hit in (*private, *hits)]
+    hits += [*zips(text), *names(text)]  # also inside an address: it keeps them
+    known = [*accounts(text, closed), *(hit for hit in invoices(text) if _free(hit, closed))]
+    closed += [hit[2:] for hit in (*hits, *known)]
+    hits += known
+    hits += [hit for hit in regions(text) if _free(hit, closed)]
     money = [hit for hit in amounts(text, expected=asked == "amount", confirming=confirming) if _free(hit, closed)]
     hits += money
     closed += [hit[2:] for hit in money]
@@ -58,7 +65,7 @@ def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> l
     closed += [hit[2:] for hit in hits if hit[0] == "sku_id"]
     times = [("time_reference", match[0], *match.span()) for match in islice(words.time.finditer(view), MOST)]
     hits += [hit for hit in times if _free(hit, closed)][:1]
-    dated = [hit[2:] for hit in times if "-" in hit[1] or "/" in hit[1]]
+    dated = [hit[2:] for hit in times if any(char.isdigit() for char in hit[1])]
     hits += orders(text, closed + dated)
     hits += [hit for hit in _things(view, words) if _free(hit, closed)]
     hits += [_before(hit, money) for hit in _reasons(view, words)]
