@@ -23,6 +23,8 @@ class HumanRequest(Model):
     tool: Name | None = None
     args: dict[str, Json] = Field(default_factory=dict, description="masked")
     context: dict[str, Json] = Field(default_factory=dict, description="what the person needs to go on")
+    status: Literal["open", "closed"] = Field(default="open", description="closed: nobody need answer it any more")
+    asked: int = Field(default=1, ge=1, description="how often people were asked, this time included")
 
 
 class HumanDecision(Model):

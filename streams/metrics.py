@@ -235,7 +235,8 @@ def _dead_letter(metrics: MetricsPort, shop: str, channel: str, data: Mapping[st
 
 
 def _request(metrics: MetricsPort, _shop: str, _channel: str, data: Mapping[str, Any]) -> None:
-    metrics.count("interlock_human_requests_total", kind=data["kind"])
+    if data.get("status", "open") == "open" and data.get("asked", 1) == 1:  # neither taken back nor asked again
+        metrics.count("interlock_human_requests_total", kind=data["kind"])
 
 
 _COUNTERS: Mapping[str, Callable[[MetricsPort, str, str, Mapping[str, Any]], None]] = {

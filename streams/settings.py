@@ -60,6 +60,9 @@ class Settings(BaseSettings):
     )
     tool_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one tool call (R-003-21)")
     review_ms: int = Field(default=600_000, ge=1, description="a review expires after this")
+    handover_ms: int = Field(
+        default=300_000, ge=1, description="people are asked again when nobody took over for so long"
+    )
 
     host: str = Field(default="127.0.0.1", description="address that the HTTP servers listen on")
     gateway_port: Port = Field(default=8080, description="port of the web channel; 0: a free one")

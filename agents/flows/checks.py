@@ -57,12 +57,23 @@ def changeable(slots: Slots, data: Data, _now: int) -> Outcome:
     return Outcome("violates", "closed" if data["status"] == "closed" else "already_shipped", facts)
 
 
-def choose_order(_slots: Slots, data: Data, _now: int) -> Outcome:
+def choose_order(slots: Slots, data: Data, _now: int) -> Outcome:
     """The customer's own orders as numbered choices; `none` when there are none."""
-    orders = [order for order in data["orders"] if order.get("order_id")][:MAX_CHOICES]
+    known = [order for order in data["orders"] if order.get("order_id")]
+    # By what the customer called the item, where that tells orders apart; else all, so that they can still choose.
+    orders = ([order for order in known if _holds(order, slots)] or known)[:MAX_CHOICES]
     choices = [{"label": f"{one['order_id']} {order_text(one)}", "slot": "order_id", "value": one["order_id"]}
                for one in orders]  # fmt: skip
     return Outcome("ok" if choices else "none", "" if choices else "no_orders", {"choices": choices})
+
+
+def _holds(order: Data, slots: Slots) -> bool:
+    """The order has the item that was named: by its number, or by what the shop calls such a thing."""
+    sku, category = str(slots.get("sku_id") or "").casefold(), slots.get("category")
+    items = order.get("items", [])
+    if sku:
+        return any(str(item.get("sku_id", "")).casefold() == sku for item in items)
+    return category is not None and any(item.get("category") == category for item in items)
 
 
 def tracking(_slots: Slots, data: Data, _now: int) -> Outcome:
@@ -78,6 +89,18 @@ def refund_state(_slots: Slots, data: Data, _now: int) -> Outcome:
     """How much of the order was refunded so far."""
     code = "refunded" if data["refunded_fen"] else ""
     return Outcome("ok", code, {"items": order_text(data), "refunded_fen": data["refunded_fen"]})
+
+
+def refund_left(_slots: Slots, data: Data, now: int) -> Outcome:
+    """How much could be refunded now, by the order itself."""
+    left = data["amount_fen"] - data["refunded_fen"]
+    over = left <= 0 or data["status"] == "closed" or data["refundable_until"] < now
+    return Outcome("ok", "none_left" if over else "", {"items": order_text(data), "left_fen": max(left, 0)})
+
+
+def known_order(_slots: Slots, data: Data, _now: int) -> Outcome:
+    """The order is the customer's: a person goes on with it, since no flow can."""
+    return Outcome("ok", "for_a_person", {"items": order_text(data), "status": data["status"]})
 
 
 def level(_slots: Slots, data: Data, _now: int) -> Outcome:
@@ -99,6 +122,8 @@ CHECKS: Mapping[str, Check] = {
     "choose_order": choose_order,
     "tracking": tracking,
     "refund_state": refund_state,
+    "refund_left": refund_left,
+    "known_order": known_order,
     "level": level,
     "refund_accepted": refund_accepted,
 }

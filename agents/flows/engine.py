@@ -30,6 +30,13 @@ def move(flow: Flow, state: Mapping[str, Any], event: str) -> dict[str, Any]:
     return {**state, "node": there, "entries": entries, "path": [*state["path"], there]}
 
 
+def wanting(flow: Flow, node: str, slots: Mapping[str, Any]) -> str:
+    """`missing`, or `described` where the item of an unknown order was named and the table can look for it."""
+    what = missing(flow, slots)
+    known = what == "missing_order_id" and slots.get("sku_id") and flow.target(node, "described")
+    return "described" if known else what
+
+
 def missing(flow: Flow, slots: Mapping[str, Any]) -> str:
     """The event that says what is missing: the first required slot without a value, or `complete`."""
     return next((f"missing_{slot}" for slot in flow.requires if slots.get(slot) in (None, "")), "complete")

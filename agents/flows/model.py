@@ -20,7 +20,7 @@ from agents.tools.spec import Tools
 PACK = Path(__file__).parent / "pack"
 
 # Every event that can happen to a flow. `missing_<slot>` exists once for each slot that the flow requires.
-FROM_CUSTOMER = ("complete", "unclear", "confirmed", "denied", "changed", "unconfirmed")
+FROM_CUSTOMER = ("complete", "described", "unclear", "confirmed", "denied", "changed", "unconfirmed")
 FROM_CALL = ("ok", "not_found", "not_owner", "violates", "over_amount", "none", "repeated", "failed", "uncertain")
 FROM_REVIEW = ("review_refused", "expired")
 FROM_ANYWHERE = ("stopped", "recalled", "wants_person", "capped")
@@ -87,7 +87,11 @@ class Flow(_Part):
     version: int = Field(ge=1)
     title: Titled
     intents: tuple[str, ...] = Field(min_length=1)
-    quick: bool = Field(default=False, description="a query: run before the other wishes of one message")
+    quick: bool = Field(
+        default=False, description="the light path: one query, before a message's other wishes (R-003-20)"
+    )
+    follows: tuple[str, ...] = Field(default=(), description="flows whose order is meant when none is named")
+    urged_after: tuple[str, ...] = Field(default=(), description="flows that, once over, are hurried by this query")
     requires: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     start: str
@@ -167,6 +171,8 @@ def _nodes(flow: Flow, tools: Tools, templates: frozenset[str] | None) -> Proble
                      for event in node.errors.values() if event not in EVENTS]  # fmt: skip
         if node.tool is not None:
             problems += _call(name, node, tools)
+            if flow.quick and node.tool in tools and tools[node.tool].risk != "query":
+                problems.append((name, "tool", f"{node.tool} changes something, and a quick flow only asks"))
         wanted = [*([node.template] if node.template else []), *node.variants.values()]
         problems += [(name, "template", f"{one!r} is no template")
                      for one in wanted if templates is not None and one not in templates]  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.flows.engine import missing
-from agents.planning import calls, moves, wishes
+from agents.flows.engine import wanting
+from agents.planning import calls, moves, related, wishes
 from agents.planning.desk import Desk, FlowDict
 from agents.understanding.intents import CLEAR
 from agents.understanding.places import likely
@@ -15,15 +15,16 @@ from schemas.messages import NormalizedMessage
 
 _FREE = {"reason", "address"}  # slots that any words may fill (R-003-11)
 _OF_ORDER = ("amount_fen", "left_fen", "items", "status", "choices")  # what follows from the order
-_FREE_INTENTS = {"inform", "out_of_scope", "complaint", "refund"}
+_FREE_INTENTS = {"inform", "out_of_scope", "complaint", "refund", "return"}
+_NO_ANSWER = {"greeting", "thanks", "confirm", "deny", "stop", "human"}
 FREE_MIN, FREE_MAX = 2, 300  # characters of an answer in free words
 
 
 def choose(desk: Desk, state: FlowDict, choice: Mapping[str, Any], message: NormalizedMessage) -> None:
     """The customer answered with a number."""
     if "slot" in choice:
-        fill(desk, state, {choice["slot"]: choice["value"]}, message)
-        _moved(desk, state)
+        took(desk, state, {choice["slot"]: choice["value"]}, message)
+        moved(desk, state)
     else:
         event(desk, state, str(choice["event"]), message)
 
@@ -59,7 +60,7 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
 def fits(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
     """The message answers what the flow asks, or brings it something new, whatever its confidence."""
     node, flow, given = desk.node_of(state), desk.flow_of(state), wishes.primary(message)
-    new = any(name in flow.slots and state["slots"].get(name) != value for name, value in given.items())
+    new = _new(desk, state, given)
     # A new value of a slot is understood even in an unclear sentence; the confirmation shows it.
     if new and (message.intent in flow.intents or message.intent == "inform"):
         return True
@@ -84,18 +85,22 @@ def answer(desk: Desk, state: FlowDict, message: NormalizedMessage) -> None:
     if node.slot is not None and node.slot not in given:
         free = _free(node.slot, message)
         given = {**given, **({node.slot: free} if free is not None else {})}
-    if fill(desk, state, given, message):
-        _moved(desk, state)
+    if took(desk, state, given, message):
+        moved(desk, state)
     elif message.intent in {"confirm", "deny"}:
         event(desk, state, "confirmed" if message.intent == "confirm" else "denied", message)
     else:
+        if message.intent in desk.flow_of(state).intents:
+            related.note(desk, state, message.ref.message_id)
         unclear(desk, state)
 
 
 def _free(slot: str | None, message: NormalizedMessage) -> str | None:
     """The text as the slot's value, when free words may fill it: no question, no other clear topic, no "to where?"."""
     text = message.text.strip()
-    if slot not in _FREE or message.intent not in _FREE_INTENTS or not FREE_MIN <= len(text) <= FREE_MAX:
+    # A reading that is not sure of itself does not take the customer's own words away from the question.
+    sure = message.intent not in _FREE_INTENTS and message.confidence >= CLEAR
+    if slot not in _FREE or sure or message.intent in _NO_ANSWER or not FREE_MIN <= len(text) <= FREE_MAX:
         return None
     if message.intent == "out_of_scope" and message.confidence >= CLEAR:
         return None
@@ -104,24 +109,36 @@ def _free(slot: str | None, message: NormalizedMessage) -> str | None:
     return text if any(char.isalpha() for char in text) else None
 
 
-def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: NormalizedMessage) -> bool:
+def _new(desk: Desk, state: FlowDict, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the flow can use of it and does not have."""
+    slots = state["slots"]
+    found = wishes.usable(desk.flow_of(state).slots, given, slots)
+    return {name: value for name, value in found.items() if slots.get(name) != value}
+
+
+def took(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: NormalizedMessage) -> bool:
+    """`fill` from a message."""
+    seal = message.seal.model_dump(mode="json") if message.seal is not None else None
+    return fill(desk, state, given, message.ref.message_id, seal)
+
+
+def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message_id: str, seal: dict[str, Any] | None) -> bool:
     """Take the slots that are new; what followed from another order is forgotten. False when nothing is new."""
-    slots, flow = state["slots"], desk.flow_of(state)
-    new = {name: value for name, value in given.items() if name in flow.slots and slots.get(name) != value}
+    slots, new = state["slots"], _new(desk, state, given)
     if not new:
         return False
     # What the shop said of one order is no fact about another.
     kept = {name: value for name, value in slots.items() if "order_id" not in new or name not in _OF_ORDER}
     state["slots"] = {**kept, **new}
-    state["sources"] = {**state["sources"], **dict.fromkeys(new, message.ref.message_id)}
+    state["sources"] = {**state["sources"], **dict.fromkeys(new, message_id)}
     # The clear value goes where its masked one goes; without it the call could not be made.
-    if message.seal is not None:
-        state["seal"] = message.seal.model_dump(mode="json")
-    desk.draft.reason("planning.slots", f"{state['flow']}: {', '.join(new)}", message.ref.message_id)
+    if seal is not None:
+        state["seal"] = seal
+    desk.draft.reason("planning.slots", f"{state['flow']}: {', '.join(new)}", message_id)
     return True
 
 
-def _moved(desk: Desk, state: FlowDict) -> None:
+def moved(desk: Desk, state: FlowDict) -> None:
     """Slots have changed: on by what is still missing, or back to the check when all was known."""
     flow = desk.flow_of(state)
     if state["concluded"] == "asking":
@@ -129,7 +146,7 @@ def _moved(desk: Desk, state: FlowDict) -> None:
     # What is under review is no longer what the customer wants; approved, it would be the wrong refund.
     if state["waiting_for"] == "review":
         calls.drop_review(desk, state)
-    what = missing(flow, state["slots"])
+    what = wanting(flow, state["node"], state["slots"])
     # Where all was known before, the new value must pass the check and the confirmation again (R-003-08).
     if what == "complete" and flow.target(state["node"], "changed"):
         what = "changed"

@@ -140,6 +140,9 @@ def drop_review(desk: Desk, state: FlowDict, status: str = "cancelled") -> None:
         return
     desk.remember_review(request_id, closed(review, status))
     desk.draft.cancel(REVIEW_TIMER + request_id)
+    # Who has it on their board must not decide on what nobody waits for.
+    over = review_request(desk, state, request_id, review, f"{status}: nothing is to be decided any more")
+    desk.publish("human.requests", over.model_copy(update={"status": "closed"}))
     desk.draft.reason("planning.review_closed", status, request_id)
 
 

@@ -24,6 +24,13 @@ def on_decision(desk: Desk, decision: HumanDecision) -> None:
 
 
 def _takeover(desk: Desk, decision: HumanDecision) -> None:
+    holder = (desk.handover or {}).get("taken_by")
+    if desk.owner == "human" and holder not in (None, decision.by):
+        # Two people who both believe to have it would both answer: the first keeps it until they give it back.
+        desk.draft.reason("planning.takeover_refused", f"{holder} has it, so {decision.by} does not get it",
+                          decision.decision_id)  # fmt: skip
+        return
+    handover.settle(desk)
     desk.owner = "human"
     known = desk.handover or {"request_id": decision.request_id, "rule": "takeover", "at": desk.draft.now, "kept": []}
     desk.handover = {**known, "taken_by": decision.by, "noticed": True}
@@ -32,6 +39,7 @@ def _takeover(desk: Desk, decision: HumanDecision) -> None:
 
 
 def _release(desk: Desk, decision: HumanDecision) -> None:
+    handover.settle(desk)
     desk.owner, desk.handover, desk.clarified, desk.asked = "agent", None, 0, {}
     # Anger at the agent before the person came is no anger at what comes after.
     desk.last_message = None

@@ -12,6 +12,7 @@ from schemas.people import HumanRequest
 from schemas.sections import KEPT_CHARS
 
 KEPT_MAX = 50
+TIMER = "planning.handover:"
 
 
 def hand_over(desk: Desk, state: FlowDict | None, code: str, evidence: tuple[str, ...] = ()) -> None:
@@ -28,7 +29,8 @@ def hand_over(desk: Desk, state: FlowDict | None, code: str, evidence: tuple[str
     _tell(desk, state, code)
     desk.owner = "human"
     desk.handover = {"request_id": request_id, "rule": f"planning.{code}", "at": desk.draft.now, "taken_by": None,
-                     "noticed": False, "kept": []}  # fmt: skip
+                     "noticed": False, "kept": [], "asked": 1}  # fmt: skip
+    desk.draft.timer(TIMER + request_id, desk.draft.now + desk.config.handover_ms)
     stop_all(desk, "handed_over")
     desk.draft.reason("planning.handover", code, request_id, *evidence)
 
@@ -45,6 +47,33 @@ def _tell(desk: Desk, state: FlowDict | None, code: str) -> None:
         wanted = desk.pack.templates[variant].params if variant in desk.pack.templates else {}
         template = variant if wanted.keys() <= params.keys() else template
     desk.say(template, params, language=state["language"] if state else None, evidence=refs)
+
+
+def ask_again(desk: Desk, request_id: str) -> None:
+    """Nobody took it: people are asked again, and the customer is told once; after some times it only waits."""
+    known = desk.handover
+    if known is None or known["request_id"] != request_id or known["taken_by"] is not None:
+        desk.draft.reason("planning.timer_stale", "a person has it, or gave it back", request_id)
+        return
+    asked = int(known.get("asked", 1)) + 1
+    kept = [{"text": one["text"], "at": one["at"]} for one in known["kept"]]
+    desk.publish("human.requests", HumanRequest(
+        request_id=request_id, session_id=desk.session_id, kind="handover", rule=str(known["rule"]), asked=asked,
+        reason=f"nobody has taken it since {known['at']}", requested_at=known["at"],
+        context={**context(desk, None), "waiting": kept},
+    ))  # fmt: skip
+    desk.handover = {**known, "asked": asked, "noticed": True}
+    desk.draft.reason("planning.handover_again", f"asked for the {asked}. time", request_id)
+    if asked == 2:
+        desk.say("handover.nobody_yet")
+    if asked <= desk.config.handover_reminders:
+        desk.draft.timer(TIMER + request_id, desk.draft.now + desk.config.handover_ms)
+
+
+def settle(desk: Desk) -> None:
+    """A person has come, or the conversation is the agent's again: nobody need be asked."""
+    if desk.handover is not None and desk.handover["request_id"] is not None:
+        desk.draft.cancel(TIMER + str(desk.handover["request_id"]))
 
 
 def stop_all(desk: Desk, status: str) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import orjson
 
-from agents.planning import answers, calls, handover, moves, recalls, wishes
+from agents.planning import answers, calls, handover, moves, recalls, related, wishes
 from agents.planning.desk import Desk
 from schemas.messages import NormalizedMessage
 
 UPSET = {"angry", "impatient", "disappointed"}
 ASKED_MAX = 20
-_COURTESY = {"greeting": "common.greeting", "thanks": "common.welcome", "complaint": "common.complaint"}
+_COURTESY = {"greeting", "thanks", "complaint"}
+_UNASKED = {*_COURTESY, "inform", "confirm", "deny", "stop", "out_of_scope", "hurry_up"}  # wish for nothing themselves
 
 
 def on_message(desk: Desk, message: NormalizedMessage) -> None:
@@ -57,6 +58,10 @@ def _while_tool_runs(desk: Desk, message: NormalizedMessage) -> None:
     top = desk.top
     if message.intent == "confirm" and top is not None and calls.in_flight(desk, top):
         desk.draft.reason("planning.confirmed_before", "it runs already (J15)", message.ref.message_id)
+        desk.say("common.in_progress")
+        return
+    if message.intent == "hurry_up":
+        desk.draft.reason("planning.hurried", "its call runs", message.ref.message_id)
         desk.say("common.in_progress")
         return
     if not _room(desk, message, 1):
@@ -144,19 +149,44 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
         _clarify(desk, message)
         return
     desk.clarified = 0
-    ours = top is not None and (flow is None or flow.flow == top["flow"]) and message.intent not in _COURTESY
-    if ours and top is not None and not answers.another_order(desk, top, message):
+    talk = message.intent in _COURTESY and flow is None
+    ours = top is not None and (flow.flow == top["flow"] if flow else fills or message.intent in _UNASKED) and not talk
+    if message.intent == "hurry_up" and not fills:
+        _hurry(desk, message)
+    elif ours and top is not None and not answers.another_order(desk, top, message):
         answers.answer(desk, top, message)
         _queue_others(desk, message)
-    elif flow is not None:
-        _begin(desk, message, wishes.wishes(message))
-    elif message.intent in _COURTESY:
+    elif talk:
         _courtesy(desk, message)
-    else:
+    elif flow is None and message.intent in _UNASKED and not _others(desk, message):
         _without_flow(desk, message)
+    else:
+        _begin(desk, message, wishes.wishes(message))
+
+
+def _others(desk: Desk, message: NormalizedMessage) -> bool:
+    """Whether a second wish of the message can be granted."""
+    return any(one.intent in desk.pack.by_intent for one in message.secondary_intents)
+
+
+def _hurry(desk: Desk, message: NormalizedMessage) -> None:
+    """What is under way is hurried: by saying so, by its question, or by looking where it is."""
+    top, asked = desk.top, wishes.wishes(message)
+    if top is not None and wishes.primary(message).get("order_id") in (None, top["slots"].get("order_id")):
+        desk.draft.reason("planning.hurried", f"{top['flow']} is under way", message.ref.message_id, top["plan_id"])
+        desk.say("common.in_progress" if top["waiting_for"] == "review" else "common.understood")
+        desk.ended_top = True  # where it waits for the customer, its question once more
+        _queue_others(desk, message)
+        return
+    flow = related.urged(desk)
+    if flow is not None:
+        desk.draft.reason("planning.hurried", f"{flow.flow} tells where it is", message.ref.message_id)
+        asked[0] = {**asked[0], "intent": flow.intents[0]}
+    _begin(desk, message, asked)
 
 
 def _queue_others(desk: Desk, message: NormalizedMessage) -> None:
+    _unserved(desk, message, wishes.wishes(message)[1:], offer=False)
     others = [one for one in wishes.wishes(message)[1:] if one["intent"] in desk.pack.by_intent]
     if not _room(desk, message, len(others)):
         return
@@ -178,9 +208,7 @@ def _room(desk: Desk, message: NormalizedMessage, count: int) -> bool:
 def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) -> None:
     """Start the message's flows: queries first, so that the one that asks back comes last (F01)."""
     known = [one for one in asked if one["intent"] in desk.pack.by_intent]
-    for one in asked:
-        if one not in known and one["intent"] not in {*_COURTESY, "inform", "confirm"}:
-            desk.draft.reason("planning.no_flow", f"nothing is done about {one['intent']}", message.ref.message_id)
+    _unserved(desk, message, asked, offer=not known and desk.top is None)
     if not _room(desk, message, len(known)):
         return
     # A query ends without the customer; what asks back comes last, so that its question is the one that stands.
@@ -190,10 +218,27 @@ def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) 
     desk.ended_top = True  # the first of them starts now, above what is under way
 
 
+def _unserved(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]], *, offer: bool) -> None:
+    """An honest word about each wish that no flow grants, and a person; never a guess. `offer`: with a number for it."""
+    known = desk.pack.by_intent.keys() | _UNASKED
+    for intent in dict.fromkeys(str(one["intent"]) for one in asked if one["intent"] not in known):
+        desk.draft.reason(
+            "planning.no_flow", f"nothing here does {intent}: a person is offered", message.ref.message_id
+        )
+        template = f"noflow.{intent}" if f"noflow.{intent}" in desk.pack.templates else "noflow.default"
+        if offer:
+            offered(desk, template, message=message, person=True)
+        else:
+            # Its numbers would clash with those of the question that follows.
+            desk.say(template, choices=())
+
+
 def _courtesy(desk: Desk, message: NormalizedMessage) -> None:
     """A kind word, and the question that was open once more (R-003-12)."""
     if message.intent == "complaint" and desk.top is None:
         offered(desk, "common.complaint")
+    elif message.intent == "complaint":
+        desk.say("common.complaint_open")
     else:
         desk.say("common.welcome" if message.intent == "thanks" else "common.greeting" if desk.top is None
                  else "common.understood")  # fmt: skip
@@ -221,15 +266,20 @@ def offered(
     slots: dict[str, Any] | None = None,
     guess: str | None = None,
     message: NormalizedMessage | None = None,
+    *,
+    person: bool = False,
 ) -> None:
-    """Say a template whose numbered choices are intents, and remember what the numbers mean."""
+    """Say a template whose numbered choices are intents, and remember what the numbers mean.
+
+    `guess`: the intent that a yes begins; `person`: a yes brings a person.
+    """
     kept = slots or {}
     seal = message.seal.model_dump(mode="json") if message is not None and message.seal else None
     params = {**kept, "title": desk.title(desk.pack.by_intent[guess].flow, desk.language) if guess else ""}
     desk.say(template, params)
     desk.offer = [
         {"intent": guess if offer.intent == "guess" else offer.intent, "slots": kept, "seal": seal,
-         "guess": offer.intent == "guess"}
+         "guess": offer.intent == "guess" or (person and offer.intent == "human")}
         for offer in desk.pack.templates[template].choices
     ]  # fmt: skip
 
@@ -237,10 +287,13 @@ def offered(
 def _guessed(desk: Desk, message: NormalizedMessage, offer: list[dict[str, Any]]) -> None:
     """A yes or no to "is it about ...?" (B25: the yes opens the flow; the number that comes next fills its slot)."""
     desk.clarified = 0 if message.intent == "confirm" else desk.clarified
+    guess = next(one for one in offer if one["guess"])
+    if message.intent == "deny" and guess["intent"] == "human":  # no person then, and nothing else was meant
+        desk.say("common.closing")
+        return
     if message.intent == "deny":
         offered(desk, "common.clarify")
         return
-    guess = next(one for one in offer if one["guess"])
     slots = {**guess["slots"], **wishes.primary(message)}
     _begin(desk, message, [{**wishes.wish(message, str(guess["intent"]), slots), **_origin(guess, message)}])
 
@@ -297,6 +350,15 @@ def stop(desk: Desk, message: NormalizedMessage) -> None:
         _begin(desk, message, others)
 
 
+def _start(desk: Desk, waiting: dict[str, Any]) -> None:
+    flow = desk.pack.by_intent[waiting["intent"]]
+    open_ = related.same(desk, flow, waiting["slots"])
+    if open_ is not None:
+        related.join(desk, open_, waiting)
+    else:
+        moves.start(desk, flow.flow, related.with_order(desk, flow, waiting["slots"]), waiting)
+
+
 def proceed(desk: Desk) -> None:
     """Go on with what waits: messages in order, then wishes, then the flow below, its question asked once."""
     # Each round takes one from the queue or ends; a message may add wishes, a wish adds nothing: it ends.
@@ -322,7 +384,7 @@ def proceed(desk: Desk) -> None:
             handover.keep(desk, waiting["text"], waiting["message_id"])
         else:
             desk.ended_top = False
-            moves.start(desk, desk.pack.by_intent[waiting["intent"]].flow, waiting["slots"], waiting)
+            _start(desk, waiting)
     top = desk.top
     if desk.ended_top and desk.owner == "agent" and top is not None and top["waiting_for"] == "customer":
         desk.draft.reason("planning.resume", f"back to {top['flow']} at {top['node']}", top["plan_id"])

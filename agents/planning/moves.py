@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.flows.engine import RefusedError, missing, move
+from agents.flows.engine import RefusedError, move, wanting
 from agents.flows.model import Node
-from agents.planning import calls, handover, plans
+from agents.planning import calls, handover, plans, wishes
 from agents.planning.desk import Desk, FlowDict
 from schemas.delivery import EvidenceRef
 
@@ -18,7 +18,7 @@ def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping
     if desk.top is not None:
         desk.touch(desk.top)
         desk.draft.reason("planning.suspend", f"{desk.top['flow']} waits for {flow_name}", message["message_id"])
-    given = {name: value for name, value in slots.items() if name in flow.slots and value is not None}
+    given = wishes.usable(flow.slots, slots)
     state: FlowDict = {
         "flow": flow_name, "node": flow.start, "plan_id": desk.draft.new_id("plan"), "plan_version": 0,
         "slots": given, "sources": dict.fromkeys(given, message["message_id"]), "seal": message.get("seal"),
@@ -28,7 +28,9 @@ def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping
     }  # fmt: skip
     desk.flows.append(state)
     desk.draft.reason("planning.start", f"{flow_name} because of its intent", message["message_id"])
-    fire(desk, state, missing(flow, given), message.get("code", ""))
+    if flow.quick:
+        desk.draft.reason("planning.light_path", f"{flow_name} is one query (R-003-20)", state["plan_id"])
+    fire(desk, state, wanting(flow, flow.start, given), message.get("code", ""))
     return state
 
 
@@ -66,7 +68,7 @@ def _enter(desk: Desk, state: FlowDict) -> None:
         desk.draft.reason("planning.node_cap", f"{state['node']} re-entered once too often", desk.draft.cause.id)
         fire(desk, state, "capped", "node_cap")
     elif node.kind == "route":
-        fire(desk, state, missing(desk.flow_of(state), state["slots"]))
+        fire(desk, state, wanting(desk.flow_of(state), state["node"], state["slots"]))
     elif node.kind in {"ask", "confirm"}:
         _wait(desk, state)
     elif node.kind == "call":
@@ -102,10 +104,15 @@ def _wait(desk: Desk, state: FlowDict) -> None:
         desk.draft.reason("planning.conclude", f"turn {state['turns']}", desk.draft.cause.id)
     plans.mark(state, state["node"], status="waiting")
     state["waiting_for"] = "customer"
-    if state is not desk.top:  # what is asked last is what the customer answers
+    raise_(desk, state)
+    ask(desk, state)
+
+
+def raise_(desk: Desk, state: FlowDict) -> None:
+    """On top of the others: what is asked last is what the customer answers."""
+    if state is not desk.top:
         desk.flows = [*(one for one in desk.flows if one is not state), state]
         desk.draft.reason("planning.on_top", f"{state['flow']} asks now", state["plan_id"])
-    ask(desk, state)
 
 
 def ask(desk: Desk, state: FlowDict) -> None:
@@ -155,6 +162,7 @@ def end(desk: Desk, state: FlowDict, status: str) -> None:
         desk.draft.reason("planning.not_done", f"planned and not done: {', '.join(undone)}", state["plan_id"])
     desk.flows = [one for one in desk.flows if one is not state]
     desk.last_done = {"flow": state["flow"], "status": status, "message_id": state["message_id"],
-                      "plan_id": state["plan_id"], "order_id": state["slots"].get("order_id")}  # fmt: skip
+                      "plan_id": state["plan_id"], "order_id": state["slots"].get("order_id"),
+                      "session_id": desk.session_id}  # fmt: skip
     desk.touch(state, status)
     desk.draft.reason("planning.end", f"{state['flow']}: {status}", state["plan_id"])

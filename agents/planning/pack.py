@@ -14,6 +14,7 @@ from agents.replies.templates import Templates, load_templates
 from agents.tools import spec as tool_files
 from agents.tools.spec import Tools, load_tools
 from agents.understanding.lexicon import lexicon
+from schemas.messages import INTENTS
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Config:
     """Planning's numbers, with their reasons in design section 6. Times in milliseconds."""
 
     review_ms: int = 600_000
+    handover_ms: int = 300_000  # staff are asked again when nobody took a conversation for so long
+    handover_reminders: int = 3
     call_deadline_ms: int = 15_000  # a call is not begun later than this after it was declared
     confidence_min: float = 0.6  # below: the step is red
     turns_max: int = 12
@@ -65,11 +68,14 @@ def load_pack(folder: Path | None = None) -> Pack:
     tools = load_tools(*folders(tool_files.PACK, "tools"))
     templates = load_templates(*folders(template_files.PACK, "templates"))
     flows = load_flows(tools, frozenset(templates), *folders(flow_files.PACK, "flows"))
-    known = {pattern.intent for script in lexicon().patterns for pattern, _ in script} - lexicon().reads_as.keys()
+    read = {pattern.intent for script in lexicon().patterns for pattern, _ in script} - lexicon().reads_as.keys()
+    known = read | set(INTENTS)
     for flow in flows.values():
         for intent in flow.intents:
             if intent not in known:  # nothing a customer says would ever begin it
-                problem = f"{intent!r} is no intent of agents/understanding/lexicons/intents.yaml"
+                problem = (
+                    f"{intent!r} is no intent of schemas/messages.py or agents/understanding/lexicons/intents.yaml"
+                )
                 file = f"{flow.flow}.yaml"
                 raise FlowError(file, "(flow)", "intents", problem)
     return Pack(flows, tools, templates)

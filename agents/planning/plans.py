@@ -15,7 +15,7 @@ from schemas.plans import ExecutionPlan, FallbackAction, PlanTask
 # What the event by which a node was left says of its task; any other event: done.
 _FAILED = {"failed", "uncertain", "violates", "over_amount", "not_found", "not_owner", "none", "repeated",
            "review_refused", "expired"}  # fmt: skip
-_OPEN = {"denied", "unclear", "changed", "unconfirmed"}
+_OPEN = {"denied", "described", "unclear", "changed", "unconfirmed"}
 _DROPPED = {"stopped", "recalled", "wants_person", "capped"}
 _UNFINISHED = {"planned", "waiting", "running"}
 _LIVE = {"open", "suspended"}
@@ -97,6 +97,7 @@ def plan_of(flow: Flow, tools: Tools, state: Mapping[str, Any], status: str, ses
         node=state["node"], status=status, tasks=tuple(tasks),  # type: ignore[arg-type]
         exit_conditions=flow.exit_conditions,
         fallback_action=FallbackAction(type=flow.fallback_action.type, reason=flow.fallback_action.reason),
+        light=flow.quick,
     )  # fmt: skip
 
 

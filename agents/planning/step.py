@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.planning import calls, decisions, messages, recalls, results
+from agents.planning import calls, decisions, handover, messages, recalls, results
 from agents.planning.desk import Desk
 from agents.planning.pack import Config, Pack
 from schemas.events import ChannelEvent, RecallBody
@@ -23,7 +23,7 @@ def make_step(pack: Pack, config: Config | None = None) -> Step:
         value = cause.value
         if isinstance(value, ChannelEvent) and not isinstance(value.body, RecallBody):
             return
-        if isinstance(value, TimerFired) and not value.name.startswith(calls.REVIEW_TIMER):
+        if isinstance(value, TimerFired) and not value.name.startswith((calls.REVIEW_TIMER, handover.TIMER)):
             return
         desk = Desk(draft, pack, numbers)
         _dispatch(desk, value)
@@ -39,6 +39,8 @@ def _dispatch(desk: Desk, value: object) -> None:
         results.on_result(desk, value)
     elif isinstance(value, HumanDecision):
         decisions.on_decision(desk, value)
+    elif isinstance(value, TimerFired) and value.name.startswith(handover.TIMER):
+        handover.ask_again(desk, value.name.removeprefix(handover.TIMER))
     elif isinstance(value, TimerFired):
         decisions.expire(desk, value.name.removeprefix(calls.REVIEW_TIMER))
         messages.proceed(desk)

@@ -9,6 +9,7 @@ from typing import Any
 from schemas.messages import Address, NormalizedMessage, SecondaryIntent, TargetItem
 from schemas.sections import KEPT_CHARS
 
+_DESCRIBES = frozenset({"sku_id", "category"})  # how an order is looked for, as long as it is not known
 # One digit: no question offers more than nine choices, and "12" is an amount or a mistake.
 _NUMBER = re.compile(r"\s*(?:选|第|no\.?|number|option)?\s*([1-9])\s*(?:个|项|号)?\s*[.。!！)）]?\s*", re.IGNORECASE)
 
@@ -18,8 +19,18 @@ def slots_of(item: TargetItem | None, amount: int | None, address: Address | Non
     slots: dict[str, Any] = {
         "order_id": item.order_id if item else None, "asked_fen": amount,
         "address": address.text if address else None, "phone": address.phone if address else None,
+        "sku_id": item.sku_id if item else None, "category": item.category if item else None,
+        "colour": item.colour if item else None, "size": item.size if item else None,
     }  # fmt: skip
     return {name: value for name, value in slots.items() if value not in (None, "")}
+
+
+def usable(names: Sequence[str], given: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a flow with slots of these names can use; what an item is like tells nothing once its order is known."""
+    left_out = _DESCRIBES if given.get("order_id") or (known or {}).get("order_id") else frozenset[str]()
+    return {
+        name: value for name, value in given.items() if name in names and name not in left_out and value is not None
+    }
 
 
 def primary(message: NormalizedMessage) -> dict[str, Any]:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Board:
     """Requests by id. A hand-over leaves with its release; a review when it expires, is refused or approved.
 
-    A takeover ends the conversation's reviews. An approval that carries another call's hash ends none (R-003-18).
+    A review that is taken back leaves, too. A takeover ends the conversation's reviews. An approval that carries another call's hash ends none (R-003-18).
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -52,8 +52,15 @@ class Board:
         return sorted(waiting, key=lambda one: (one["requested_at"], one["request_id"]))
 
     def _asked(self, conversation: str, request: HumanRequest) -> None:
+        known = self._open.get(request.request_id)
+        if request.status == "closed":  # taken back: also one that is read after its end is not shown
+            self._judged(request.request_id, REFUSED)
+            return
+        if known is not None and request.asked > known["asked"]:  # nobody took it: it says so, in its old place
+            self._open[request.request_id] = {**known, **request.model_dump(mode="json")}
+            return
         hashes = (REFUSED, request.call_hash or "")
-        if request.request_id in self._open or any((request.request_id, one) in self._decided for one in hashes):
+        if known is not None or any((request.request_id, one) in self._decided for one in hashes):
             return
         if request.kind == "review" and request.requested_at <= self._taken.get(conversation, -1):
             return
@@ -74,7 +81,7 @@ class Board:
             if one["conversation"] != conversation:
                 continue
             if decision.kind == "takeover" and one["kind"] == "handover":
-                one["taken_by"] = decision.by
+                one["taken_by"] = one["taken_by"] or decision.by  # the first keeps it, as planning has it
             elif (decision.kind, one["kind"]) in {("takeover", "review"), ("release", "handover")}:
                 del self._open[request_id]
 

@@ -10,7 +10,7 @@ from streams.settings import Settings
 
 def row(settings: Settings) -> Row:
     """The planning processor over the built-in files and the settings' own."""
-    config = Config(review_ms=settings.review_ms)
+    config = Config(review_ms=settings.review_ms, handover_ms=settings.handover_ms)
     return Row(
         name="planning",
         inputs=INPUTS,

@@ -194,7 +194,7 @@ class MemoryWorld:
                     await self._answer(conversation, rule, HumanRequest.model_validate_json(orjson.dumps(row)))
 
     async def _answer(self, conversation: str, rule: str, request: HumanRequest) -> None:
-        if request.kind == "review" and request.request_id not in self._decided:
+        if request.kind == "review" and request.status == "open" and request.request_id not in self._decided:
             self._decided.add(request.request_id)
             fields = {"kind": rule, "request_id": request.request_id, "call_hash": request.call_hash}
             await self.decide(conversation, fields)

@@ -43,7 +43,7 @@ def _emitted(topic: str, data: Row) -> Iterator[str]:
     elif topic == "tools.calls":
         yield f"  call {data['tool']} {data['args']}: {data['purpose']}"
     elif topic == "human.requests":
-        yield f"  {data['kind']} for a person: {data['reason']}"
+        yield f"  {data['kind']} for a person, {data['status']}: {data['reason']}"
     elif topic == "actions.outbound":
         yield f"  says {data['template_id']}"
 

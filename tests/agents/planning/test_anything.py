@@ -55,7 +55,7 @@ def act(chat: Chat, kind: str, what: Any) -> None:
     elif kind == "edit":
         chat.say(what[1], f"m-{what[0]}", edit=True)
     elif kind == "fire" and any(name.startswith("planning.") for name in chat.state["timers"]):
-        chat.fire("planning.review:")
+        chat.fire("planning.")
 
 
 def check(chat: Chat) -> None:
