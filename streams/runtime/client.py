@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from streams.runtime.ports import Headers
-from streams.settings import Settings
 
 T = TypeVar("T")
 log = logging.getLogger("interlock.kafka")
@@ -17,7 +16,21 @@ log = logging.getLogger("interlock.kafka")
 MAX_RECORD_BYTES = 8 * 1024 * 1024 + 64 * 1024  # the largest topic limit, and room for key and headers
 
 
-def common(settings: Settings) -> dict[str, Any]:
+class Cluster(Protocol):
+    """What a client must know: where the brokers are, and in whose name it comes. The settings are one."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port`, separated by commas."""
+        ...
+
+    @property
+    def group(self) -> str:
+        """The name that broker logs show."""
+        ...
+
+
+def common(settings: Cluster) -> dict[str, Any]:
     """What producers, consumers and admin clients share."""
     return {
         "bootstrap.servers": settings.bootstrap_servers,
@@ -28,7 +41,7 @@ def common(settings: Settings) -> dict[str, Any]:
     }
 
 
-def producer_config(settings: Settings, **extra: Any) -> dict[str, Any]:
+def producer_config(settings: Cluster, **extra: Any) -> dict[str, Any]:
     """An idempotent producer that keeps order and places keys as Java does (promise 1)."""
     return {
         **common(settings),
@@ -43,7 +56,7 @@ def producer_config(settings: Settings, **extra: Any) -> dict[str, Any]:
     }
 
 
-def consumer_config(settings: Settings, group: str, **extra: Any) -> dict[str, Any]:
+def consumer_config(settings: Cluster, group: str, **extra: Any) -> dict[str, Any]:
     """A reader with assigned positions that sees committed records only; it commits nothing by itself."""
     return {
         **common(settings),
