@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from memory.cues import cites_past, deictic
 from memory.embedding import NAME as EMBEDDING
-from memory.embedding import Embed, embedded, similarity
+from memory.embedding import Embed, embedded, nearest, similarity
 from memory.summaries import summarise
 from memory.tokens import NAME as COUNTER
 from memory.tokens import count
@@ -22,6 +22,7 @@ from memory.turns import Said, Turn
 Kind = Literal["strong", "weak", "long_range", "fallback"]
 STRONG_TURNS, WEAK_TURNS, FALLBACK_TURNS = 3, 2, 5
 RECALLED, RECALLED_TOKENS = 3, 200  # R-003-23
+_SHORTEST = 6  # tokens of a line that says anything
 _DATED = re.compile(
     r"[0-9]{1,2}[月:点][0-9]{0,2}|[0-9]{4}-[0-9]{2}|昨天|今天|明天|\b(?:today|yesterday|tomorrow)\b", re.ASCII
 )
@@ -68,6 +69,15 @@ class Window:
         """The rule that fired, as reasons name it."""
         return f"window.{self.kind}"
 
+    def record(self) -> dict[str, Any]:
+        """All of it as JSON, for the register (R-000-27)."""
+        return {
+            "rule": self.rule, "reason": self.reason, "budget": self.budget, "tokens": self.tokens,
+            "kept": [one.message_id for turn in self.kept for one in turn.said], "dropped": list(self.dropped),
+            "summaries": list(self.summaries), "recalled": list(self.recalled), "text": self.text,
+            "counted_by": self.counted_by, "ordered_by": self.ordered_by,
+        }  # fmt: skip
+
 
 Recall = Callable[[str, int], Sequence[str]]
 """`(text, how many) -> summaries` from the stores; a pure step hands in what was gathered for it (promise 5)."""
@@ -82,6 +92,7 @@ class Chooser:
     ordered_by: str = EMBEDDING
     count: Callable[[str], int] = count
     counted_by: str = COUNTER
+    compared: int = 64  # older messages that are embedded: those that share most n-grams with the message
 
     def choose(self, turns: Sequence[Turn], text: str, *, new_intent: bool, recall: Recall | None = None) -> Window:
         """The window for `text`, said after `turns` (oldest first)."""
@@ -163,13 +174,14 @@ class _Packing:
 
     def singles(self, text: str, messages: Sequence[Said]) -> None:
         """The most similar first; of two alike the newer."""
-        if not messages:
-            return
-        asked, *vectors = self.by.embed([text, *(one.text for one in messages)])
-        order = sorted(range(len(messages)), key=lambda at: (similarity(asked, vectors[at]), at), reverse=True)
-        for at in order:
-            if self._takes(_line(messages[at])):
-                self.kept[messages[at].message_id] = _line(messages[at])
+        looked_at = [messages[at] for at in nearest(text, [one.text for one in messages], self.by.compared)]
+        asked, *vectors = self.by.embed([text, *(one.text for one in looked_at)])
+        order = sorted(zip(looked_at, vectors, strict=True), key=lambda pair: similarity(asked, pair[1]), reverse=True)
+        for one, _ in order:
+            if self.used + _SHORTEST > self.budget:
+                return
+            if self._takes(_line(one)):
+                self.kept[one.message_id] = _line(one)
 
     def facts(self, found: Sequence[str]) -> tuple[str, ...]:
         """What the stores gave: at most three, each cut to its share."""

@@ -7,7 +7,7 @@ the resolver found for earlier messages stays known, as a conversation's state w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agents.understanding.pointing import Vocabulary, cues
@@ -15,24 +15,28 @@ from agents.understanding.references import point
 from bench.evals.crosswoz import Item, Line, dialogues, words
 from bench.evals.data import NoDataError
 from bench.report import Result, missing
+from memory.tokens import count
 from memory.turns import Said, Thing, Turn
-from memory.windows import Chooser, Window
+from memory.windows import Window, choose
 
 ROWS = {"reference_accuracy": "%", **{f"reference_accuracy_{back}": "%" for back in (1, 2, 3, 4)}}
 WHOLE = 1_000
 BASELINE_MESSAGES = 3
 
 
+Choose = Callable[[Sequence[Turn], str, bool], Window]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """One item: whether we and the baseline were right; the window, and what the whole history would cost."""
+    """A customer's message with its window; for an item, whether we and the baseline were right, or we asked back."""
 
-    item: Item
-    right: bool
-    baseline: bool
+    item: Item | None
     window: Window
     history: int
-    answered: bool
+    right: bool = False
+    baseline: bool = False
+    answered: bool = False
 
 
 def rows(split: str = "test") -> list[Result]:
@@ -44,8 +48,9 @@ def rows(split: str = "test") -> list[Result]:
     results = []
     for back in (WHOLE, 1, 2, 3, 4):
         start = time.perf_counter()
-        outcomes = [one for dialogue in lines for one in play(dialogue, words(), back=back)]
-        spent = 1_000 * (time.perf_counter() - start) / sum(map(len, lines))
+        played = [one for dialogue in lines for one in play(dialogue, words(), back=back)]
+        spent = 1_000 * (time.perf_counter() - start) / len(played)
+        outcomes = [one for one in played if one.item is not None]
         name = "reference_accuracy" if back == WHOLE else f"reference_accuracy_{back}"
         results.append(_result(name, outcomes, f"CrossWOZ {split}, {_looking(back)}", spent))
     return results
@@ -59,8 +64,8 @@ def _result(name: str, outcomes: Sequence[Outcome], what: str, spent: float) -> 
     ours = share(outcomes)
     base = 100 * sum(one.baseline for one in outcomes) / len(outcomes)
     by_back = []
-    for back in sorted({one.item.back for one in outcomes}):
-        some = [one for one in outcomes if one.item.back == back]
+    for back in sorted({one.item.back for one in outcomes if one.item}):
+        some = [one for one in outcomes if one.item and one.item.back == back]
         of_base = 100 * sum(one.baseline for one in some) / len(some)
         by_back.append(f"{back}: {share(some):.1f} to {of_base:.1f} of {len(some)}")
     asked = sum(not one.answered for one in outcomes)
@@ -74,11 +79,13 @@ def share(outcomes: Sequence[Outcome]) -> float:
     return 100 * sum(one.right for one in outcomes) / len(outcomes)
 
 
-def play(
-    lines: Sequence[Line], known: Vocabulary, *, back: int = WHOLE, chooser: Chooser | None = None
-) -> Iterator[Outcome]:
-    """Go through a dialogue as the product would, and give each item's outcome."""
-    choose = (chooser or Chooser()).choose
+def by_product(turns: Sequence[Turn], text: str, new_intent: bool) -> Window:  # noqa: FBT001 (one way to choose)
+    """The product's own choice."""
+    return choose(turns, text, new_intent=new_intent)
+
+
+def play(lines: Sequence[Line], known: Vocabulary, chosen: Choose = by_product, back: int = WHOLE) -> Iterator[Outcome]:
+    """Go through a dialogue as the product would, and give the outcome of each message of the customer."""
     turns: list[Turn] = []
     for at, line in enumerate(lines):
         said = line.said
@@ -86,29 +93,27 @@ def play(
             if turns:
                 turns[-1] = replace(turns[-1], said=(*turns[-1].said, said))
             continue
+        found = cues(said.text, known)
+        window = chosen(turns[-back:], said.text, bool(found.wanted) and not found.kinds)
+        outcome = Outcome(line.item, window, sum(count(text_of(one)) + 1 for turn in turns for one in turn.said))
         if line.item is not None:
-            found = cues(said.text, known)
-            window = choose(turns[-back:], said.text, new_intent=bool(found.wanted) and not found.kinds)
             pointed = point(said.text, window, known)
+            last = next((name for turn, name in _before(lines, at) if at // 2 - turn <= back), None)
             meant = pointed.candidate
             right = meant is not None and meant.name == line.item.name
-            heard = [(turn, name) for turn, one in _before(lines, at) for name in reversed(one.names)]
-            last = next((name for turn, name in heard if at // 2 - turn <= back), None)
-            yield Outcome(line.item, right, last == line.item.name, window, _cost(turns, chooser), meant is not None)
+            outcome = replace(outcome, right=right, baseline=last == line.item.name, answered=meant is not None)
             if meant is not None:
                 said = replace(said, things=(*said.things, Thing(meant.kind, meant.name)))
+        yield outcome
         turns.append(Turn(at // 2, (said,)))
 
 
-def _before(lines: Sequence[Line], at: int) -> Iterator[tuple[int, Line]]:
+def _before(lines: Sequence[Line], at: int) -> Iterator[tuple[int, str]]:
+    """Turn and name of all that was named in the messages before, the last first."""
     for index in range(at - 1, max(-1, at - 1 - BASELINE_MESSAGES), -1):
-        yield index // 2, lines[index]
+        yield from ((index // 2, name) for name in reversed(lines[index].names))
 
 
-def _cost(turns: Sequence[Turn], chooser: Chooser | None) -> int:
-    counted = (chooser or Chooser()).count
-    return sum(counted(_line(one)) + 1 for turn in turns for one in turn.said)
-
-
-def _line(one: Said) -> str:
+def text_of(one: Said) -> str:
+    """A message as a model sees it."""
     return f"{one.who}: {one.text}"
