@@ -17,6 +17,7 @@ SUITES = {
     "bus": {"state_update_p99": "us", "state_read_p99": "us", "memory_open": "bytes", "memory_closed": "bytes"},
     "turns": {"turns_per_s": "1/s", "turn_latency_p95": "ms", "copy_limit": "1/s"},
     "recovery": {"recovery_100k": "s"},
+    "windows": {"windows_p95": "ms", "tokens_saved": "%"},
 }
 CHAOS = {"forks": "versions", "recovery_lost": "records", "effects_double": "effects"}
 DOC = Path(__file__).parent.parent / "docs" / "performance.md"

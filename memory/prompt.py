@@ -33,7 +33,7 @@ class Prompt:
 def assemble(
     system: str, profile: str, recalled: Sequence[str], window: Window, counted: Callable[[str], int] = count
 ) -> Prompt:
-    """The parts within their budgets, no fact beyond the third. Raises PromptError for a system message above its own."""
+    """The parts within their budgets, no fact beyond the third. Raises PromptError for a system message above its."""
     if counted(system) > SYSTEM_TOKENS:
         message = f"system message: {counted(system)} tokens, at most {SYSTEM_TOKENS}; shorten it"
         raise PromptError(message)
