@@ -201,8 +201,11 @@ def _canonical(entries: dict[str, list[str]]) -> dict[str, str]:
 
 
 def _alternatives(words: Iterable[str]) -> list[str]:
+    """One pattern a script, longest word first: an alternation costs its first letters, not all of its words."""
     longest_first = sorted(words, key=len, reverse=True)
-    return [rf"\b{word}s?\b" if word.isascii() else word for word in longest_first]
+    english = "|".join(word for word in longest_first if word.isascii())
+    chinese = "|".join(word for word in longest_first if not word.isascii())
+    return [*([rf"\b(?:{english})s?\b"] if english else []), *([chinese] if chinese else [])]
 
 
 def _patterns(file: IntentFile) -> list[Pattern]:

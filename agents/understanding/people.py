@@ -11,7 +11,6 @@ from itertools import islice
 
 from agents.understanding.lexicon import FLAGS
 from agents.understanding.money import MOST, Hit
-from agents.understanding.regions import regions
 from agents.understanding.typos import near
 
 _CAPITAL = r"(?-i:[A-Z\u00c0-\u00de])"
@@ -120,11 +119,11 @@ def _name_matches(text: str) -> Iterator[re.Match[str]]:
             yield match
 
 
-def _zips(text: str) -> Iterator[Hit]:
+def _zips(text: str, places: Sequence[Hit]) -> Iterator[Hit]:
     for match in islice(_ZIP.finditer(text), MOST):
         group = match.lastgroup or ""
         yield "zip_code", match[group], *match.span(group)
-    for _, _, _, end in regions(text):
+    for _, _, _, end in places:
         behind = _BEHIND_PLACE.match(text, end)
         if behind:
             yield "zip_code", behind["zip"], *behind.span("zip")
@@ -133,10 +132,10 @@ def _zips(text: str) -> Iterator[Hit]:
         yield "zip_code", match[0], *match.span()
 
 
-def zips(text: str) -> Iterator[Hit]:
-    """Zip codes and postcodes that are named as such, or stand behind a place ("Denver, 80280")."""
+def zips(text: str, places: Sequence[Hit]) -> Iterator[Hit]:
+    """Zip codes and postcodes that are named as such, or stand behind one of `places` ("Denver, 80280")."""
     taken: set[int] = set()
-    for hit in _zips(text):
+    for hit in _zips(text, places):
         if hit[2] not in taken:
             taken.add(hit[2])
             yield hit

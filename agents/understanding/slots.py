@@ -18,10 +18,18 @@ from memory.masking import mask
 _MASKED_PHONE = re.compile(r"(?<![0-9*])1[3-9][0-9]\*{4}[0-9]{4}(?![0-9*])")
 _SIZE = re.compile(
     r"(?<![A-Za-z0-9])(?P<letters>[2-5]?XS|X{1,4}S|[SML]|X{1,4}L|[2-5]XL)\s*[码号]"
-    r"|(?:尺码|尺寸|\bsize)\s*(?:是|为|:|is)?\s*(?P<named>[2-5]?X{0,4}[SML]\b|[0-9]{2}(?:\.5)?\b)"
-    r"|(?<![A-Za-z0-9])(?P<plain>[2-5]?X{1,4}[SL])(?![A-Za-z0-9])|(?<![0-9])(?P<code>[2-5][0-9](?:\.5)?)码|(?P<free>均码)",
+    r"|(?:尺码|尺寸|鞋码|\bsizes?)['\"]?\s*(?:是|为|:|is|in)?\s*['\"]?"
+    r"(?P<named>(?:[2-5]?X{0,4}[SML]|extra small|small|medium|large|extra large|x-large|xx-large)\b"
+    r"|(?:eu |us |uk )?[0-9]{1,2}(?:\.5)?\b)"
+    r"|(?<![A-Za-z0-9])(?P<plain>[2-5]?X{1,4}[SL])(?![A-Za-z0-9])|(?<![0-9])(?P<code>[2-5][0-9](?:\.5)?)码|(?P<free>均码)"
+    r"|(?<![A-Za-z0-9])(?P<word>extra small|small|medium|large|extra large)(?= (?:size|one\b|in (?:size|stock)))"
+    r"|(?<![A-Za-z0-9])(?P<figure>1[4-9][05]/[0-9]{2,3}[ABC]?)(?![0-9/])"
+    r"|(?P<said>特大|加大|(?<![一二两几])[大中小])[号码](?![码线0-9])",
     FLAGS,
 )
+_SIZES = {"均码": "free", "特大": "XXL", "加大": "XL", "大": "L", "中": "M", "小": "S", "EXTRA SMALL": "XS", "SMALL": "S",
+          "MEDIUM": "M", "LARGE": "L", "EXTRA LARGE": "XL", "X-LARGE": "XL", "XX-LARGE": "XXL"}  # fmt: skip
+_PHONE_OF = re.compile(r" ?(?:尾?号|后四位|验证|\bnumber)", FLAGS)  # "手机号": how to reach them, and no thing
 _BECAUSE = re.compile(
     r"(?:因为|由于|原因(?:是|为|改[成为])?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*"
     r"(?P<why>[^。;!?\n]{2,200})", FLAGS
@@ -53,11 +61,12 @@ def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> l
     hits = [hit for hit in private if hit[0] in ("phone", "email")]
     hits += _address(text, context, private)
     closed = [hit[2:] for hit in (*private, *hits)]
-    hits += [*zips(text), *names(text)]  # also inside an address: it keeps them
+    there = list(regions(text))
+    hits += [*zips(text, there), *names(text)]  # also inside an address: it keeps them
     known = [*accounts(text, closed), *(hit for hit in invoices(text) if _free(hit, closed))]
     closed += [hit[2:] for hit in (*hits, *known)]
     hits += known
-    hits += [hit for hit in regions(text) if _free(hit, closed)]
+    hits += [hit for hit in there if _free(hit, closed)]
     money = [hit for hit in amounts(text, expected=asked == "amount", confirming=confirming) if _free(hit, closed)]
     hits += money
     closed += [hit[2:] for hit in money]
@@ -92,12 +101,13 @@ def _address(text: str, context: Context, private: list[Hit]) -> Iterator[Hit]:
 
 def _things(view: View, words: Lexicon) -> Iterator[Hit]:
     for match in islice(words.category.finditer(view), MOST):
-        yield "category", _canonical(words.categories, match[0]), *match.span()
+        if not _PHONE_OF.match(view.text, match.end()):
+            yield "category", _canonical(words.categories, match[0]), *match.span()
     for match in islice(words.colour.finditer(view), MOST):
         yield "colour", _canonical(words.colours, match[0]), *match.span()
     for match in islice(_SIZE.finditer(view.text), MOST):
         value = next(group for group in match.groups() if group)
-        yield "size", "free" if value == "均码" else value.upper(), *match.span()
+        yield "size", _SIZES.get(value.upper(), value.upper()), *match.span()
 
 
 def _canonical(names: dict[str, str], word: str) -> str:
