@@ -61,7 +61,7 @@ class Gateway:
         self._publisher = Publisher(send, settings.partitions, clock)
         self._desk = Desk(functools.partial(self._publish, "event"), keys, functools.partial(self._gone, "event"))
         self._clock = clock
-        self.spool = spool or Spool()
+        self.spool = Spool() if spool is None else spool  # an empty one is false
         self._channels = Mounted(load(settings), Courier(self._publisher, self.spool), keys, clock, self.metrics)
 
     def app(self) -> Starlette:

@@ -132,7 +132,7 @@ def test_many_sends_share_a_token() -> None:
 
 
 def test_a_busy_service_is_asked_again() -> None:
-    """ "System busy" sent nothing, so it is tried again at once, and then later by delivery."""
+    """WeChat says that it is busy: nothing was sent, so it is tried again at once, and then later by delivery."""
 
     async def body(stand: Stand) -> None:
         stand.api.codes = [-1]
