@@ -69,6 +69,8 @@ class _Listener:
             return
         # What is no word of the customer's is neither activity nor a hit on the score (case B07).
         if self._session is None or kind in ("identity_link", "unsupported"):
+            if kind == "rating":
+                self._draft.reason("feedback.rating.unbound", "there is no session that it could rate", event.event_id)
             return
         self._windows.activity(self._session, at)
         if kind == "message":
@@ -130,11 +132,18 @@ class _Listener:
         at, message_id = message.ref.at, message.ref.message_id
         if again:
             self._signal("correction", at, 1.0, message_id, f"again: {', '.join(again)}")
+        elif self._joined(message_id):
+            self._signal("correction", at, 1.0, message_id, "the same wish again, while its task is open")
         flows_before = look(self._draft.origin, ("planning", "flows"), [])
         left = signals.deviation(message, flows_before, self._draft.get("planning", "flows"))
         if left:
             self._signal("deviation", at, 1.0, message_id, left)
         self._issue(message, flows_before)
+
+    def _joined(self, message_id: str) -> bool:
+        """Planning, which ran before in this decision, found its task open already (R-002-06)."""
+        last = self._draft.get("planning", "last_message") or {}
+        return last.get("message_id") == message_id and last.get("joined") is not None
 
     def _issue(self, message: NormalizedMessage, flows: list[dict[str, Any]]) -> None:
         name = signals.issue(message, flows)

@@ -69,6 +69,24 @@ async def test_foreign_events_arrive_masked_and_sealed(rig: Rig) -> None:
     assert b"13812345678" in (open_seal(keys, event.seal, event.conversation) or b"")
 
 
+async def test_cloudevents_in_structured_mode_are_read_too(rig: Rig) -> None:
+    """The envelope as the value, as many tools write it: id, conversation and trace come from it (R-003-05)."""
+    body = {"kind": "message", "message_id": "m-1", "text": "hello"}
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    envelope = {"specversion": "1.0", "id": "A-1", "source": "/crm", "type": "com.example.chat", "data": body,
+                "subject": "demo/crm/u1", "traceparent": trace}  # fmt: skip
+    mode = (("content-type", b"application/cloudevents+json"),)
+    rig.raw("channel.raw", 0, None, orjson.dumps(envelope), mode)
+    rig.raw("channel.raw", 0, None, orjson.dumps({**envelope, "source": ""}), mode)
+    rig.producer.flush()
+    async with intake(rig, MemoryKeyStore(), RecordedMetrics()):
+        await asyncio.to_thread(wait_until, lambda: acknowledged(rig) == 2)
+    (record,) = rig.records("channel.events")
+    assert (b"demo/crm/u1", ("traceparent", trace.encode())) == (record.key, record.headers[-1])
+    (dead,) = [orjson.loads(one.value or b"") for one in rig.records("channel.raw.dlq")]
+    assert ("missing_field", "source") == (dead["code"], dead["field"])
+
+
 async def test_bad_raw_records_are_dead_letters_with_their_exact_bytes(rig: Rig) -> None:
     """Cut JSON and a null between good events: both dead with place and bytes, the rest goes on (cases C07, C09)."""
     keys, metrics = MemoryKeyStore(), RecordedMetrics()
