@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
+from agents.context import context_of, looked_up
 from agents.sessions import hold_session, open_session
-from agents.understanding.lexicon import lexicon
-from agents.understanding.normalize import first_fault, masked, normalized, unreadable
+from agents.understanding.normalize import CONTRADICTS, checked, first_fault, masked, normalized, unreadable
 from agents.understanding.port import Context, Understanding
 from agents.understanding.tone import language
 from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal, UnsupportedBody, event_time
@@ -20,6 +20,8 @@ from schemas.step import Draft, Input, Step
 
 REMEMBERED = 20  # messages, and links of the intent chain (R-002-12)
 PREVIEW = 80
+REORDER_MS = 30_000  # a message that was said so much earlier than one that is here already is put before it (B19)
+_ANSWERS = frozenset({"inform", "deny"})  # what only means something after what was said before it
 
 Sealer = Callable[[str, bytes, bytes], Seal]
 """`(conversation, plaintext, context) -> Seal`; the same three give the same seal at every replay (promise 5)."""
@@ -30,48 +32,73 @@ class PerceptionConfig:
     """Perception's own settings; times in milliseconds."""
 
     session_gap_ms: int = 1_800_000
+    utc_offset_minutes: int = 480  # the customers' clock: "yesterday" begins at their midnight
 
 
 def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionConfig) -> Step:
     """The pure step for channel.events: messages and edits are read, recalls are marked, the rest is not for it."""
+    return _Listener(understanding, sealer, config).step
 
-    def step(draft: Draft, cause: Input) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    """The step's parts, which are the same for every message."""
+
+    understanding: Understanding
+    sealer: Sealer
+    config: PerceptionConfig
+
+    def step(self, draft: Draft, cause: Input) -> None:
+        """See make_step."""
         body = cause.value.body
         if isinstance(body, RecallBody):
             _recall(draft, cause, body.message_id)
         elif isinstance(body, UnsupportedBody):  # kept in the register, and no word of the customer's (case B07)
             draft.reason("perception.unsupported", body.type, cause.id)
+        elif isinstance(body, MessageBody) and body.wordless:
+            _wordless(draft, cause, body)
         elif isinstance(body, MessageBody | EditBody):
             revision = _revision(draft, cause, body)
             if revision is not None:
-                _hear(draft, cause, body, revision)
+                self._hear(draft, cause, body, revision)
 
     # An edit is heard like a message: what changes is the revision, and planning undoes the version before it.
-    def _hear(draft: Draft, cause: Input, body: MessageBody | EditBody, revision: int) -> None:
+    def _hear(self, draft: Draft, cause: Input, body: MessageBody | EditBody, revision: int) -> None:
         event: ChannelEvent = cause.value
         at, assumed = event_time(event.occurred_at, cause.time)
-        session_id = hold_session(draft, cause, at, config.session_gap_ms)
+        session_id = hold_session(draft, cause, at, self.config.session_gap_ms)
         if assumed and event.occurred_at is not None:
             draft.reason("perception.time_assumed", "the customer's clock can't be right", event.event_id)
         ref = MessageRef(message_id=body.message_id, event_id=event.event_id, session_id=session_id, at=at,
                          revision=revision, time_assumed=assumed)  # fmt: skip
-        message = _read(draft, cause, _raw_text(body, cause.clear), ref)
-        _remember(draft, message)
-        draft.emit("messages.normalized", message)
-        draft.reason("perception.read", _in_words(message), body.message_id, event.event_id)
+        later = _said_later(draft, ref)
+        _tell(draft, self._read(draft, cause, _raw_text(body, cause.clear), ref, ("late",) if later else ()))
+        # In the order in which they were said: what came too early is read once more, as a new revision.
+        for one in later:
+            again = ref.model_copy(update={"message_id": one["message_id"], "event_id": one["event_id"],
+                                           "at": one["at"], "revision": one["revision"] + 1})  # fmt: skip
+            draft.reason("perception.reordered", f"{ref.message_id} was said before it", one["message_id"], cause.id)
+            _tell(draft, self._read(draft, cause, one["text"], again, ("late",)))
 
-    def _read(draft: Draft, cause: Input, raw: str, ref: MessageRef) -> NormalizedMessage:
+    def _context(self, draft: Draft, ref: MessageRef) -> Context:
+        return replace(context_of(draft), at=ref.at, zone=self.config.utc_offset_minutes)
+
+    def _read(self, draft: Draft, cause: Input, raw: str, ref: MessageRef, marks: tuple[str, ...]) -> NormalizedMessage:
         def seal(plaintext: bytes) -> Seal:
-            return sealer(draft.conversation, plaintext, f"{cause.id}|slots".encode())
+            return self.sealer(draft.conversation, plaintext, f"{cause.id}|slots".encode())
 
-        # Context comes from the state as it is now: a message that waits later is not read again (case B25).
-        found = _tried(lambda: normalized(understanding.read(raw, context_of(draft)), raw, ref, seal))
-        if isinstance(found, NormalizedMessage):
-            return found
-        draft.reason("perception.unreadable", found, ref.message_id)
+        def read() -> NormalizedMessage:
+            # Context comes from the state as it is now: a message that waits later is not read again (case B25).
+            seen = looked_up(draft, self.understanding.read(raw, self._context(draft, ref)), raw, ref.message_id)
+            pointed = ("resolved",) if seen.status == "filled" else ()
+            reading, found = checked(seen.reading, has_order=_has_order(draft))
+            return normalized(reading, raw, ref, seal, (*marks, *pointed, *found))
+
+        message = _tried(read)
+        if isinstance(message, NormalizedMessage):
+            return message
+        draft.reason("perception.unreadable", message, ref.message_id)
         return unreadable(raw, ref, language(raw, context_of(draft)))
-
-    return step
 
 
 def _tried(read: Callable[[], NormalizedMessage]) -> NormalizedMessage | str:
@@ -84,17 +111,36 @@ def _tried(read: Callable[[], NormalizedMessage]) -> NormalizedMessage | str:
         return f"the reader failed: {type(error).__name__}"
 
 
-def context_of(draft: Draft) -> Context:
-    """What the active flow stands at. It may be older than the question that the customer answers (case B25)."""
-    flows = draft.get("planning", "flows", default=())
-    spoken = draft.get("perception", "language")
-    if not flows:
-        return Context(language=spoken)
-    flow, node = flows[-1]["flow"], flows[-1]["node"]
-    # While a tool or a reviewer is waited for, nothing was asked: a bare "1" must not be read as an answer.
-    asked = flows[-1].get("waiting_for") == "customer"
-    expects = next((kind for kind, names in lexicon().expects if names.search(node)), None) if asked else None
-    return Context(flow, node, expects, spoken)
+def _has_order(draft: Draft) -> bool:
+    """A flow under way knows its order, so a wish without one is no incomplete one."""
+    return any(flow["slots"].get("order_id") for flow in draft.get("planning", "flows", default=()))
+
+
+def _said_later(draft: Draft, ref: MessageRef) -> list[dict[str, Any]]:
+    """Answers that are here already and were said just after this message (case B19).
+
+    Only those that can be read again as they stand: what was masked is not in the state, and a yes counts once.
+    """
+    if ref.revision > 1 or ref.time_assumed:
+        return []
+    messages = draft.get("perception", "messages").values()
+    later = [one for one in messages if ref.at < one["at"] <= ref.at + REORDER_MS and not one["recalled"]
+             and one["intent"] in _ANSWERS and "*" not in one["text"]]  # fmt: skip
+    return sorted(later, key=lambda one: (one["at"], one["message_id"]))
+
+
+def _tell(draft: Draft, message: NormalizedMessage) -> None:
+    _remember(draft, message)
+    draft.emit("messages.normalized", message)
+    draft.reason("perception.read", _in_words(message), message.ref.message_id, message.ref.event_id)
+
+
+def _wordless(draft: Draft, cause: Input, body: MessageBody) -> None:
+    """A recording or a picture without words is no turn: planning asks for words (case B09)."""
+    at, _ = event_time(cause.value.occurred_at, cause.time)
+    if draft.get("session") is None:
+        open_session(draft, cause, at)
+    draft.reason("perception.wordless", ", ".join(part.kind for part in body.attachments), body.message_id, cause.id)
 
 
 def _raw_text(body: MessageBody | EditBody, clear: Any) -> str:
@@ -145,7 +191,8 @@ def _remember(draft: Draft, message: NormalizedMessage) -> None:
     _store(draft, HeardMessage(message_id=ref.message_id, event_id=ref.event_id, at=ref.at,
                                text=message.text[:KEPT_CHARS], intent=message.intent, language=message.language,
                                revision=ref.revision))  # fmt: skip
-    link = IntentStep(intent=message.intent, confidence=message.confidence, at=ref.at, message_id=ref.message_id)
+    link = IntentStep(intent=message.intent, confidence=message.confidence, at=ref.at, message_id=ref.message_id,
+                      return_words=message.return_words, contradicted=CONTRADICTS in message.marks)  # fmt: skip
     draft.set(link.model_dump(mode="json"), "perception", "intents", f"{ref.message_id}#{ref.revision}")
     chain = draft.get("perception", "intents")
     for oldest in list(chain)[: max(0, len(chain) - REMEMBERED)]:
@@ -168,5 +215,6 @@ def _store(draft: Draft, heard: HeardMessage) -> None:
 def _in_words(message: NormalizedMessage) -> str:
     """One sentence and its basis (R-000-03), masked like the message."""
     others = "".join(f", then {other.intent}" for other in message.secondary_intents)
+    others += "".join(f"; {mark.replace('_', ' ')}" for mark in message.marks)
     basis = ", ".join(f"{found.field}={found.value[:PREVIEW]}" for found in message.evidence[:8])
     return f"{message.intent} ({message.confidence:.2f}){others}; from {basis or 'no known words'}"

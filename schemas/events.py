@@ -68,6 +68,11 @@ class MessageBody(Model):
     text: Text
     attachments: tuple[Attachment, ...] = Field(default=(), max_length=20)
 
+    @property
+    def wordless(self) -> bool:
+        """Files without any word typed, spoken or written in them (case B09)."""
+        return bool(self.attachments) and not any(map(str.strip, (self.text, *(one.text for one in self.attachments))))
+
 
 class RecallBody(Model):
     """The customer took a message back (case B11)."""

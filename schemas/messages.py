@@ -9,7 +9,6 @@ from pydantic import Field
 from schemas.base import Fen, Id, Language, Millis, Model, Name, Share, Text
 from schemas.events import Seal
 
-
 INTENTS = (
     "refund", "refund_status", "refund_amount", "return", "return_status", "exchange", "change_phone", "points",
     "cancel", "change_address", "change_order", "invoice", "logistics", "hurry_up", "payment", "coupon_price",

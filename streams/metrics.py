@@ -239,8 +239,17 @@ def _request(metrics: MetricsPort, _shop: str, _channel: str, data: Mapping[str,
         metrics.count("interlock_human_requests_total", kind=data["kind"])
 
 
+def _normalized(metrics: MetricsPort, shop: str, channel: str, data: Mapping[str, Any]) -> None:
+    """R-002-05: whole, with a field missing that its intent needs, or not to be read and with a person."""
+    marks = data.get("marks", ())
+    outcome = "missing_field" if "missing_item" in marks else "normalized"
+    outcome = "human_fallback" if "unreadable" in marks else outcome
+    metrics.count("interlock_messages_normalized_total", shop=shop, channel=channel, outcome=outcome)
+
+
 _COUNTERS: Mapping[str, Callable[[MetricsPort, str, str, Mapping[str, Any]], None]] = {
     "delivery.states": _delivery,
     "feedback.signals": _signal,
     "human.requests": _request,
+    "messages.normalized": _normalized,
 }

@@ -88,7 +88,7 @@ class Flow(_Part):
     title: Titled
     intents: tuple[str, ...] = Field(min_length=1)
     quick: bool = Field(
-        default=False, description="the light path: one query, before a message's other wishes (R-003-20)"
+        default=False, description="a query on the light path, before other wishes (R-003-20)"
     )
     follows: tuple[str, ...] = Field(default=(), description="flows whose order is meant when none is named")
     urged_after: tuple[str, ...] = Field(default=(), description="flows that, once over, are hurried by this query")

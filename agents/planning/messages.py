@@ -9,6 +9,7 @@ import orjson
 
 from agents.planning import answers, calls, handover, moves, recalls, related, wishes
 from agents.planning.desk import Desk
+from schemas.events import MessageBody
 from schemas.messages import NormalizedMessage
 
 UPSET = {"angry", "impatient", "disappointed"}
@@ -52,6 +53,17 @@ def _for_person(desk: Desk, message: NormalizedMessage) -> None:
     if not waiting.get("noticed"):
         desk.handover = {**waiting, "noticed": True}
         desk.say("handover.waiting")
+
+
+def wordless(desk: Desk, body: MessageBody) -> None:
+    """A recording or a file without words: asked for them, or kept for the person who has the conversation (B09)."""
+    kinds = {part.kind for part in body.attachments}
+    if desk.owner == "human":
+        handover.keep(desk, f"[{', '.join(sorted(kinds))}]", body.message_id)
+        desk.draft.reason("planning.kept_for_person", "a file without words", body.message_id)
+        return
+    desk.draft.reason("planning.wordless", "there is nothing to read in it", body.message_id)
+    desk.say("common.say_again" if kinds == {"voice"} else "common.no_words")
 
 
 def _while_tool_runs(desk: Desk, message: NormalizedMessage) -> None:
@@ -219,7 +231,7 @@ def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) 
 
 
 def _unserved(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]], *, offer: bool) -> None:
-    """An honest word about each wish that no flow grants, and a person; never a guess. `offer`: with a number for it."""
+    """An honest word about each wish that no flow grants, and a person; `offer`: with a number. Never a guess."""
     known = desk.pack.by_intent.keys() | _UNASKED
     for intent in dict.fromkeys(str(one["intent"]) for one in asked if one["intent"] not in known):
         desk.draft.reason(

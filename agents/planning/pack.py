@@ -73,9 +73,7 @@ def load_pack(folder: Path | None = None) -> Pack:
     for flow in flows.values():
         for intent in flow.intents:
             if intent not in known:  # nothing a customer says would ever begin it
-                problem = (
-                    f"{intent!r} is no intent of schemas/messages.py or agents/understanding/lexicons/intents.yaml"
-                )
+                problem = f"{intent!r} is no intent of schemas/messages.py or the lexicons' intents.yaml"
                 file = f"{flow.flow}.yaml"
                 raise FlowError(file, "(flow)", "intents", problem)
     return Pack(flows, tools, templates)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.planning import calls, decisions, handover, messages, recalls, results
 from agents.planning.desk import Desk
 from agents.planning.pack import Config, Pack
-from schemas.events import ChannelEvent, RecallBody
+from schemas.events import ChannelEvent, MessageBody, RecallBody
 from schemas.messages import NormalizedMessage
 from schemas.people import HumanDecision
 from schemas.step import Draft, Input, Step
@@ -21,7 +21,7 @@ def make_step(pack: Pack, config: Config | None = None) -> Step:
 
     def step(draft: Draft, cause: Input) -> None:
         value = cause.value
-        if isinstance(value, ChannelEvent) and not isinstance(value.body, RecallBody):
+        if isinstance(value, ChannelEvent) and not (isinstance(value.body, RecallBody) or _wordless(value)):
             return
         if isinstance(value, TimerFired) and not value.name.startswith((calls.REVIEW_TIMER, handover.TIMER)):
             return
@@ -30,6 +30,10 @@ def make_step(pack: Pack, config: Config | None = None) -> Step:
         desk.close()
 
     return step
+
+
+def _wordless(event: ChannelEvent) -> bool:
+    return isinstance(event.body, MessageBody) and event.body.wordless
 
 
 def _dispatch(desk: Desk, value: object) -> None:
@@ -44,6 +48,9 @@ def _dispatch(desk: Desk, value: object) -> None:
     elif isinstance(value, TimerFired):
         decisions.expire(desk, value.name.removeprefix(calls.REVIEW_TIMER))
         messages.proceed(desk)
+    elif isinstance(value, ChannelEvent) and isinstance(value.body, MessageBody):
+        desk.in_reply_to = value.body.message_id
+        messages.wordless(desk, value.body)
     elif isinstance(value, ChannelEvent) and isinstance(value.body, RecallBody):
         desk.in_reply_to = value.body.message_id
         recalls.withdraw(desk, value.body.message_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import orjson
 from pydantic import ValidationError
@@ -16,6 +17,14 @@ from schemas.events import Seal
 from schemas.messages import Address, Evidence, MessageRef, NormalizedMessage, SecondaryIntent, TargetItem
 
 Sealer = Callable[[bytes], Seal]
+UNREADABLE, MISSING_ITEM, CONTRADICTS = "unreadable", "missing_item", "contradicts_return_words"
+CONTRADICTION = 0.2  # taken off: a wish that was only likely is asked about, a clear one goes on (R-000-18)
+NEED_ITEM = frozenset({"refund", "return", "exchange"})  # R-002-03
+OF_RETURNING = frozenset({"refund", "refund_status", "refund_amount", "return", "return_status"})
+OF_OTHER_THINGS = frozenset({
+    "logistics", "change_address", "change_phone", "change_order", "points", "cancel", "invoice", "payment",
+    "coupon_price", "account", "hurry_up",
+})  # fmt: skip
 _SEALED = ("phone", "address")
 _EACH = 20  # pieces of evidence of one field: a message of nothing but numbers must still fit its topic
 _SHORTEST = 6  # nothing that is masked is shorter ("a@b.cn")
@@ -37,7 +46,34 @@ def masked(raw: str) -> str:
     return mask("".join(chars))[0]
 
 
-def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> NormalizedMessage:
+def checked(reading: Reading, *, has_order: bool = False) -> tuple[Reading, tuple[str, ...]]:
+    """The reading and its marks (R-000-18, R-002-04): less sure where it contradicts the return words.
+
+    `has_order`: a flow under way knows the order, so that a wish without one lacks nothing.
+    """
+    if not reading.wishes:
+        return reading, ()
+    main, *others = reading.wishes
+    named = main.slots.order_id or main.slots.sku_id or has_order
+    marks = () if named or main.intent not in NEED_ITEM else (MISSING_ITEM,)
+    if _contradicts(reading):
+        main = replace(main, confidence=max(0.0, round(main.confidence - CONTRADICTION, 3)))
+        return replace(reading, wishes=(main, *others)), (*marks, CONTRADICTS)
+    return reading, marks
+
+
+def _contradicts(reading: Reading) -> bool:
+    """Words of returning and an intent that has nothing to do with it, or such an intent without any such word."""
+    main = reading.wishes[0].intent
+    if main in OF_RETURNING:
+        return not reading.return_words
+    told = {wish.intent for wish in reading.wishes}
+    return reading.return_words and main in OF_OTHER_THINGS and not told & {*OF_RETURNING, "exchange", "stop"}
+
+
+def normalized(
+    reading: Reading, raw: str, ref: MessageRef, seal: Sealer, marks: tuple[str, ...] = ()
+) -> NormalizedMessage:
     """The message of a reading. Raises ValidationError for a reading that the contract refuses."""
     main, *others = reading.wishes or (Wish("", 0.0),)  # a reading without a wish is refused like any broken one
     return NormalizedMessage(
@@ -47,7 +83,7 @@ def normalized(reading: Reading, raw: str, ref: MessageRef, seal: Sealer) -> Nor
         target_item=_item(main.slots), amount=main.slots.amount, address=_address(main.slots),
         time_reference=reading.time_reference, secondary_intents=tuple(map(_secondary, others)),
         return_words=reading.return_words, reason=None if reading.reason is None else _hidden(reading.reason),
-        seal=_seal(reading, seal),
+        seal=_seal(reading, seal), marks=marks,
     )  # fmt: skip
 
 
@@ -66,7 +102,7 @@ def _first_of_each(evidence: Iterable[Found]) -> Iterator[Found]:
 def unreadable(raw: str, ref: MessageRef, language: Language) -> NormalizedMessage:
     """A message whose reading fails the schema goes to a person, and is not tried again (R-002-04)."""
     return NormalizedMessage(ref=ref, intent="human", confidence=0.0, evidence=(), language=language,
-                             sentiment="neutral", text=_text(raw))  # fmt: skip
+                             sentiment="neutral", text=_text(raw), marks=(UNREADABLE,))  # fmt: skip
 
 
 def first_fault(error: ValidationError) -> str:

@@ -46,7 +46,8 @@ def test_the_state_remembers_what_was_heard() -> None:
     assert ("退1001", "refund", 1, False) == tuple(
         heard.message()[key] for key in ("text", "intent", "revision", "recalled")
     )
-    link = {"intent": "refund", "confidence": message.confidence, "at": T0 - 10, "message_id": "m-1"}
+    link = {"intent": "refund", "confidence": message.confidence, "at": T0 - 10, "message_id": "m-1",
+            "return_words": True, "contradicted": False}  # fmt: skip
     assert {"m-1#1": link} == heard.state["perception"]["intents"]
     assert "zh" == heard.state["perception"]["language"]
 
@@ -219,12 +220,14 @@ def test_voice_and_picture_text_is_read_like_typed_text() -> None:
     assert ("refund", "OD100001") == (voice.intent, image.target_item.order_id)
 
 
-def test_an_attachment_without_text_is_out_of_scope() -> None:
-    """Voice without a transcript is no empty turn: planning asks (case B09, R-002-04)."""
-    message = Heard().attach("voice", "")
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_attachment_without_words_is_no_turn(text: str) -> None:
+    """Voice without a transcript is not read and not remembered as a turn (case B09)."""
+    heard = Heard()
 
-    assert message is not None
-    assert ("out_of_scope", 0.0, "") == (message.intent, message.confidence, message.text)
+    assert heard.attach("voice", text) is None
+    assert {} == heard.state["perception"]["messages"]
+    assert heard.rules() == ["perception.session", "perception.wordless"]
 
 
 class Confused:
@@ -273,7 +276,7 @@ def test_the_open_flow_is_the_context() -> None:
     for waiting in ("customer", "tool"):
         heard = Heard()
         flow = {"flow": "refund", "node": "ask_reason", "waiting_for": waiting, "plan_id": "p-1", "plan_version": 1,
-                "message_id": "m-0"}  # fmt: skip
+                "message_id": "m-0", "slots": {}}  # fmt: skip
         heard.state = {**heard.state, "planning": {**heard.state["planning"], "flows": [flow]}}
         readings.append(heard.read("朋友说别的店更好").reason)
 

@@ -103,7 +103,7 @@ def test_the_numbers_of_a_reminder_mean_what_it_says(number: str, said: list[str
     chat.say("我要退1001")
     reminder: dict[str, Any] = {
         "kind": "follow_up", "queued_at": T0, "params": {"means": list(MEANS)}, "session_id": "s", "state": "sent",
-        "template_id": "delivery.follow_up", "language": "zh", "text": "?",
+        "template_id": "delivery.follow_up", "language": "zh", "text": "?", "in_reply_to": None, "choices": [],
     }  # fmt: skip
     chat.state["actions"] = {**chat.state["actions"], "messages": {"out-1": reminder}}
 

@@ -1,0 +1,55 @@
+"""What a conversation's state adds to the words of one message: what was asked for, and what the words point to."""
+
+from __future__ import annotations
+
+from agents.understanding import things
+from agents.understanding.lexicon import lexicon
+from agents.understanding.port import Context, Reading
+from agents.understanding.references import Resolved, resolve
+from memory.windows import Window, choose
+from schemas.step import Draft
+
+_ANSWERS = frozenset({"inform", "confirm", "deny", "greeting", "thanks", "out_of_scope", "hurry_up"})  # begin no topic
+NAMED = 12  # message ids that a reason names; the rest is counted
+
+
+def context_of(draft: Draft) -> Context:
+    """What the active flow stands at. It may be older than the question that the customer answers (case B25)."""
+    flows = draft.get("planning", "flows", default=())
+    spoken = draft.get("perception", "language")
+    if not flows:
+        return Context(language=spoken)
+    flow, node = flows[-1]["flow"], flows[-1]["node"]
+    # While a tool or a reviewer is waited for, nothing was asked: a bare "1" must not be read as an answer.
+    asked = flows[-1].get("waiting_for") == "customer"
+    expects = next((kind for kind, names in lexicon().expects if names.search(node)), None) if asked else None
+    return Context(flow, node, expects, spoken)
+
+
+def window_of(draft: Draft, reading: Reading, text: str) -> Window:
+    """What of the conversation so far is looked at for `text` (R-000-27)."""
+    turns = things.turns(draft.state)
+    intent = reading.wishes[0].intent if reading.wishes else ""
+    begins = intent not in _ANSWERS and (not turns or turns[-1].intent != intent)
+    return choose(turns, text, new_intent=begins)
+
+
+def looked_up(draft: Draft, reading: Reading, text: str, message_id: str) -> Resolved:
+    """The reading with what it points to filled in, and the reasons: which window, what it kept, what was found."""
+    window = window_of(draft, reading, text)
+    found = resolve(reading, window, things.known(draft.state))
+    kept = [one.message_id for turn in window.kept for one in turn.said]
+    # Without anything that was said before there is nothing to choose from, and nothing to explain.
+    if kept or window.dropped:
+        draft.reason(window.rule, f"{window.reason}; {window.tokens} of {window.budget} tokens; dropped "
+                     f"{_named(window.dropped)}", *kept[:NAMED])  # fmt: skip
+    if found.status in ("filled", "ambiguous", "unknown"):
+        options = f": {', '.join(found.options)}" if found.options else ""
+        draft.reason(f"perception.reference_{found.status}", f"{found.why}{options}", message_id,
+                     *([found.message_id] if found.message_id else []))  # fmt: skip
+    return found
+
+
+def _named(ids: tuple[str, ...]) -> str:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"{', '.join(ids[:NAMED])}{more}" or "none"
