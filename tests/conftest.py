@@ -19,7 +19,8 @@ THOROUGH = (
     "tests/memory/test_masking.py", "tests/memory/test_snapshots.py", "tests/schemas/test_cloudevents.py",
     "tests/schemas/test_export.py", "tests/schemas/test_published.py", "tests/schemas/test_topics.py",
     "tests/streams/channels/", "tests/streams/commands/", "tests/streams/delivery/test_properties.py",
-    "tests/streams/gateway/", "tests/streams/replay/", "tests/streams/runtime/test_offsets.py", "tests/streams/scenario/", "tests/streams/test_",
+    "tests/streams/gateway/", "tests/streams/replay/", "tests/streams/runtime/test_offsets.py",
+    "tests/streams/scenario/", "tests/streams/test_",
 )  # fmt: skip
 
 
