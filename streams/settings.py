@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     skew_max_ms: int = Field(default=1_000, ge=0, description="above this clock skew timers stop, with an alarm")
 
     session_gap_ms: int = Field(default=1_800_000, ge=1, description="silence that ends a session (J13)")
+    utc_offset_minutes: int = Field(default=480, ge=-840, le=840, description="the customers' clock, east of UTC")
     close_after_ms: int = Field(default=3_600_000, ge=1, description="idle time after which a conversation is closed")
     window_ms: int = Field(default=300_000, ge=1_000, description="health window (R-002-40)")
     window_grace_ms: int = Field(default=10_000, ge=0, description="wait for late events after a window's end")

@@ -32,6 +32,8 @@ _BARE = re.compile(  # a number beside quotes, signs or a unit is no order
     rf"(?![A-Za-z0-9_*\"'/:]|[.\-][0-9]|-[a-z]| ?(?:{_COUNTED}))",
     FLAGS,
 )
+_YEAR = re.compile("1[5-9][0-9]{2}|20[0-9]{2}")
+_DATED = re.compile(r"(?:\b(?:in|since|years?|until|till|by|from|during|around)|,|[.] \()\s?$", FLAGS)
 _SKU = re.compile(
     r"(?<![A-Za-z0-9\-])(?P<own>SKU-[A-Za-z0-9\-]{2,40})"
     r"|(?:\b(?:sku|(?:item|product|model|article)(?: with(?: an?| the)?)?(?: ?(?:id|numbers?|no\.?|code))?)"
@@ -59,6 +61,8 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
         for match in pattern.finditer(text):
             start, end = match.span("id")
             if any(start < right and left < end for left, right in taken) or _STREET.match(text, end):
+                continue
+            if pattern is _BARE and _YEAR.fullmatch(match["id"]) and _DATED.search(text, max(0, start - 12), start):
                 continue
             if len(hits) == MOST:
                 break

@@ -17,8 +17,9 @@ _ZH_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|,? ?(?:{_NEXT})))"
 _EN_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|\. |\.$|,? ?(?:{_NEXT})))"
 _EN_WAY = r"(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way)"
 _ZH_CUE = re.compile(
-    r"(?:改成|改到|改为|换成|换到|变更为|更新为|修改为|修改成|改寄到?|(?:改?送|改?寄|改?发)(?:到|去|至)|地址(?:是|为|:|应该是))"
-    r"[\s:\"'“]*(?P<place>[^。;!?\n\"'”]{3,120}?)" + _ZH_STOP
+    r"(?:改成|改到|改为|换成|换到|变更为|更新为|修改为|修改成|改寄到?|(?:改?送|改?寄|改?发)(?:到|去|至)|地址(?:是|为|:|应该是|在)"
+    r"|(?:我(?:们)?(?:家)?|现在|人)(?:现在)?(?:住在?|搬到了?|搬去了?)|收货地)"
+    r"[\s:\"'“]*(?P<place>[^。;!?\n\"'”]{2,120}?)" + _ZH_STOP
 )
 _EN_CUE = re.compile(
     r"(?:addres+(?: (?:on|for|of) [^.;!?\n]{0,30}?)?,? ?(?:to|is|should be|as|:)"
@@ -30,11 +31,17 @@ _ZH_PLAIN = re.compile(
     r"(?P<place>[\u4e00-\u9fff]{2,8}(?:省|自治区|市|区|县)[\u4e00-\u9fffA-Za-z0-9\-#]{0,40}?"
     r"(?:路|街|道|巷|弄|村|苑|园|大厦|小区|镇)[\u4e00-\u9fffA-Za-z0-9\-#]{0,10}?[0-9]+[号弄栋楼室单元幢层0-9A-Za-z\-座]*)"
 )
+_ZH_REGION = re.compile(  # without a house: enough to ask for the rest, not enough to send anything to
+    r"(?:我(?:们)?(?:家)?在|住在?)(?P<place>[\u4e00-\u9fff]{0,8}?(?:省|市|区|县|镇|村|小区|大厦|花园|公寓)[\u4e00-\u9fffA-Za-z0-9\-]{0,20}?)"
+    + _ZH_STOP
+)
 _EN_PLAIN = re.compile(
     rf"(?P<place>\b[0-9]{{1,5}} (?:[A-Z][a-z]+ ){{1,3}}{_EN_WAY}\b[^;!?。\n]{{0,80}}?)" + _EN_STOP, FLAGS
 )
 _LIKELY = re.compile(
-    rf"[省市区县镇乡村路街道巷弄号楼栋室苑园厦]|小区|[0-9]|\b(?:{_EN_WAY}|block|floor|flat|room)\b", FLAGS
+    rf"[省市区县镇乡村路街巷弄楼栋室苑园厦]|[一二三四五六七八九十]号|[大街人]道|小区|花园|公寓|门口|前台|驿站|快递柜|丰巢|代收点|物业|传达室|门卫|公司|学校|大学|宿舍"
+    rf"|家里|单位|医院|酒店|广场|[0-9]|\b(?:{_EN_WAY}|block|floor|flat|room)\b",
+    FLAGS,
 )
 _ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9.]{0,20}$", FLAGS)  # or an amount
 _NO_PLACE = re.compile(r"(?:be )?the same\b|.{0,20}\border ?#", FLAGS)  # "the same as in order #1001"
@@ -59,7 +66,7 @@ def addresses(text: str, *, expected: bool = False, confirming: bool = False) ->
 
     `confirming`: one was shown to be confirmed, so that what follows a no is the right one.
     """
-    for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN):
+    for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN, _ZH_REGION):
         for match in pattern.finditer(text):
             hit = _trimmed(match["place"], match.start("place"))
             if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]) and not _NO_PLACE.match(hit[1]):

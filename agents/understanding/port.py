@@ -16,12 +16,18 @@ Language = Literal["zh", "en", "mixed"]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the conversation stands at: the active flow and node, what it asked for, and the last language."""
+    """What the conversation stands at: the active flow and node, what it asked for, and the last language.
+
+    `at` is the message's time in milliseconds and `zone` the customer's minutes east of UTC: without them a named time
+    stays as it was said.
+    """
 
     flow: str | None = None
     node: str | None = None
     expects: Expects | None = None
     language: str | None = None
+    at: int | None = None
+    zone: int = 0
 
 
 @dataclass(frozen=True, slots=True)

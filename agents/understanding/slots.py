@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from agents.understanding.lexicon import FLAGS, Lexicon, View
 from agents.understanding.money import MOST, Hit, amounts
@@ -13,6 +13,7 @@ from agents.understanding.people import accounts, names, zips
 from agents.understanding.places import addresses
 from agents.understanding.port import Context
 from agents.understanding.regions import regions
+from agents.understanding.times import mentioned
 from memory.masking import mask
 
 _MASKED_PHONE = re.compile(r"(?<![0-9*])1[3-9][0-9]\*{4}[0-9]{4}(?![0-9*])")
@@ -21,15 +22,20 @@ _SIZE = re.compile(
     r"|(?:尺码|尺寸|鞋码|\bsizes?)['\"]?\s*(?:是|为|:|is|in)?\s*['\"]?"
     r"(?P<named>(?:[2-5]?X{0,4}[SML]|extra small|small|medium|large|extra large|x-large|xx-large)\b"
     r"|(?:eu |us |uk )?[0-9]{1,2}(?:\.5)?\b)"
-    r"|(?<![A-Za-z0-9])(?P<plain>[2-5]?X{1,4}[SL])(?![A-Za-z0-9])|(?<![0-9])(?P<code>[2-5][0-9](?:\.5)?)码|(?P<free>均码)"
+    r"|(?<![A-Za-z0-9])(?P<plain>[2-5]?X{1,4}[SL])(?![A-Za-z0-9])|(?<![0-9])(?P<code>[2-5][0-9](?:\.5)?)码"
+    r"|(?P<free>均码)"
     r"|(?<![A-Za-z0-9])(?P<word>extra small|small|medium|large|extra large)(?= (?:size|one\b|in (?:size|stock)))"
     r"|(?<![A-Za-z0-9])(?P<figure>1[4-9][05]/[0-9]{2,3}[ABC]?)(?![0-9/])"
     r"|(?P<said>特大|加大|(?<![一二两几])[大中小])[号码](?![码线0-9])",
     FLAGS,
 )
-_SIZES = {"均码": "free", "特大": "XXL", "加大": "XL", "大": "L", "中": "M", "小": "S", "EXTRA SMALL": "XS", "SMALL": "S",
-          "MEDIUM": "M", "LARGE": "L", "EXTRA LARGE": "XL", "X-LARGE": "XL", "XX-LARGE": "XXL"}  # fmt: skip
-_PHONE_OF = re.compile(r" ?(?:尾?号|后四位|验证|\bnumber)", FLAGS)  # "手机号": how to reach them, and no thing
+_SIZES = {
+    "均码": "free", "特大": "XXL", "加大": "XL", "大": "L", "中": "M", "小": "S", "EXTRA SMALL": "XS", "SMALL": "S",
+    "MEDIUM": "M", "LARGE": "L", "EXTRA LARGE": "XL", "X-LARGE": "XL", "XX-LARGE": "XXL",
+}  # fmt: skip
+_PHONE_OF = re.compile(
+    r" ?(?:尾?号|后四位|验证|\bnumber|(?:是|为|:|改[成为]|换成) ?\+?[0-9]{3})", FLAGS
+)  # "手机号": how to reach them, and no thing
 _BECAUSE = re.compile(
     r"(?:因为|由于|原因(?:是|为|改[成为])?:?|\bbecause(?: of)?\b|\bthe reason is\b|\breason:)\s*"
     r"(?P<why>[^。;!?\n]{2,200})", FLAGS
@@ -72,8 +78,9 @@ def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> l
     closed += [hit[2:] for hit in money]
     hits += skus(text)
     closed += [hit[2:] for hit in hits if hit[0] == "sku_id"]
-    times = [("time_reference", match[0], *match.span()) for match in islice(words.time.finditer(view), MOST)]
-    hits += [hit for hit in times if _free(hit, closed)][:1]
+    times = list(mentioned(text))
+    vague = (("time_reference", match[0], *match.span()) for match in islice(words.time.finditer(view), MOST))
+    hits += [hit for hit in chain(times, vague) if _free(hit, closed)][:1]
     dated = [hit[2:] for hit in times if any(char.isdigit() for char in hit[1])]
     hits += orders(text, closed + dated)
     hits += [hit for hit in _things(view, words) if _free(hit, closed)]
@@ -95,7 +102,7 @@ def _address(text: str, context: Context, private: list[Hit]) -> Iterator[Hit]:
     ):  # fmt: skip
         cut = min((left for _, _, left, _ in private if start <= left < end), default=end)
         kept = value if cut == end else _PHONE_CUE.sub("", value[: cut - start])  # the phone is a slot of its own
-        if len(kept) >= 3:
+        if len(kept) >= 2:
             yield field, kept, start, start + len(kept)
 
 

@@ -19,7 +19,7 @@ def row(settings: Settings, keys: KeyStore) -> Row:
     return Row(
         name="perception",
         inputs=("channel.events",),
-        step=make_step(RuleUnderstanding(), sealer, PerceptionConfig(settings.session_gap_ms)),
+        step=make_step(RuleUnderstanding(), sealer, PerceptionConfig(settings.session_gap_ms, settings.utc_offset_minutes)),
         failure_domain="one message: its text, its seal, or the reader behind the understanding port",
         degrade="no clear text: the masked one is read; not understood: planning asks once, then a person; "
         "a reading that fails the schema: a person (R-002-04)",
