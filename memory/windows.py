@@ -44,7 +44,7 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What was chosen to be looked at, and why (R-000-27).
+    """What was chosen to be looked at, and why (R-000-27). `message` may be in clear; the rest is masked.
 
     `kept` holds whole turns, or of an older one the messages that matter; `dropped` the ids of all other messages;
     `text` is what a model would see, `tokens` what it costs at most; `ahead` is the number of the turn that begins.
@@ -142,7 +142,8 @@ def _lasting(one: Said) -> bool:
 
 
 def _line(one: Said) -> str:
-    return f"{one.who}: {one.text}"
+    """One line a message: a text with a new line in it must not look like two."""
+    return f"{one.who}: {' '.join(one.text.split())}"
 
 
 @dataclass(slots=True)
@@ -218,8 +219,8 @@ def cut_to(text: str, most: int, count: Callable[[str], int] = count) -> str:
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(text[:middle]) < most else (low, middle - 1)
-    return text[:low].rstrip() + "…"
+        low, high = (middle, high) if count(text[:middle] + "…") <= most else (low, middle - 1)
+    return text[:low].rstrip() + "…" if low else ""
 
 
 _DEFAULT = Chooser()

@@ -7,7 +7,7 @@ only another is known is `unknown`. Then the customer is asked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agents.understanding.fold import fold
@@ -40,7 +40,6 @@ class Candidate:
     turn: int
     place: int
     message_id: str
-    numbers: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,10 @@ class Resolved:
 
 
 def candidates(window: Window, extra: Iterable[Thing] = ()) -> list[Candidate]:
-    """The things of the window, one each, least recent first; `extra` are known from elsewhere and tell values only."""
+    """The things of the window, one each, least recent first.
+
+    `extra` are known from elsewhere: they tell values, and of the past (long range) also what nobody named here.
+    """
     found: dict[tuple[str, str], Candidate] = {}
     place = 0
     for turn in window.kept:
@@ -82,6 +84,10 @@ def candidates(window: Window, extra: Iterable[Thing] = ()) -> list[Candidate]:
         known = found.get((thing.kind, thing.name))
         if known is not None:
             known.values.update(thing.values)
+        elif window.kind == "long_range":
+            long_ago = window.ahead - 1 - NEAR_TURNS
+            found[thing.kind, thing.name] = Candidate(
+                thing.kind, thing.name, dict(thing.values), thing.role, long_ago, 0, "")  # fmt: skip
     return sorted(found.values(), key=lambda one: one.place)
 
 
@@ -94,8 +100,6 @@ def _seen(found: dict[tuple[str, str], Candidate], thing: Thing, turn: int, plac
     # What was the subject once is not forgotten because a list names it again.
     if thing.role == "subject" or known.role != "subject":
         known.role, known.turn, known.place, known.message_id = thing.role, turn, place, one.message_id
-    if thing.number is not None:
-        known.numbers[one.message_id] = thing.number
 
 
 def point(
@@ -107,7 +111,7 @@ def point(
     told = dict(values or {})
     all_of_them = candidates(window, extra)
     if found.pointer == "ordinal":
-        return _counted(found, all_of_them)
+        return _counted(found, window, all_of_them)
     pool = [one for one in all_of_them if one.kind != CHOICE]
     if not pool:
         return Pointed("unknown", found, (), "nothing is in sight")
@@ -118,8 +122,8 @@ def point(
     ranked = sorted(_of_kind(found, fitting), key=lambda one: _rank(one, text), reverse=True)
     if found.pointer == "other":
         return _the_other(found, ranked)
-    if found.pointer == "past" and len(ranked) > 1:
-        return Pointed("ambiguous", found, tuple(ranked), f"{len(ranked)} things of the past fit")
+    if found.pointer == "past":
+        return _of_the_past(found, ranked, window, described=bool(told))
     return _decided(found, ranked, text)
 
 
@@ -147,22 +151,27 @@ def _decided(found: Cues, ranked: Sequence[Candidate], text: str) -> Pointed:
     return Pointed("filled", found, tuple(ranked), f"{found.pointer}: {first.kind} {first.name} of {first.message_id}")
 
 
-def _counted(found: Cues, pool: Sequence[Candidate]) -> Pointed:
+def _of_the_past(found: Cues, ranked: Sequence[Candidate], window: Window, *, described: bool) -> Pointed:
+    """What is talked of now is not what was bought last time, unless it is described."""
+    past = [one for one in ranked if described or window.ahead - one.turn > NEAR_TURNS]
+    if len(past) == 1:
+        return Pointed("filled", found, tuple(past), f"past: {past[0].kind} {past[0].name}")
+    return Pointed("ambiguous" if past else "unknown", found, tuple(past), f"{len(past)} things of the past are known")
+
+
+def _counted(found: Cues, window: Window, pool: Sequence[Candidate]) -> Pointed:
     """The list that was shown last decides what the number means, and no older one."""
-    lists: dict[str, list[Candidate]] = {}
-    for one in pool:
-        for message_id in one.numbers:
-            lists.setdefault(message_id, []).append(one)
-    if not lists:
+    said = [one for turn in window.kept for one in turn.said if any(thing.number for thing in one.things)]
+    if not said:
         return Pointed("unknown", found, (), "no list was shown")
-    shown = max(lists, key=lambda message_id: max(one.place for one in lists[message_id]))
-    in_order = sorted(lists[shown], key=lambda one: one.numbers[shown])
-    at = found.ordinal - 1 if found.ordinal > 0 else len(in_order) + found.ordinal
-    if not 0 <= at < len(in_order):
-        return Pointed("unknown", found, (), f"the list has {len(in_order)} entries")
-    if in_order[at].kind == CHOICE:
+    shown = sorted((thing for thing in said[-1].things if thing.number), key=lambda thing: thing.number or 0)
+    at = found.ordinal - 1 if found.ordinal > 0 else len(shown) + found.ordinal
+    if not 0 <= at < len(shown):
+        return Pointed("unknown", found, (), f"the list has {len(shown)} entries")
+    if shown[at].kind == CHOICE:
         return Pointed("none", found, (), "a choice of the flow's own")
-    return Pointed("filled", found, (in_order[at],), f"number {at + 1} of the list in {shown}")
+    meant = next(one for one in pool if (one.kind, one.name) == (shown[at].kind, shown[at].name))
+    return Pointed("filled", found, (meant,), f"number {at + 1} of the list in {said[-1].message_id}")
 
 
 def _the_other(found: Cues, ranked: Sequence[Candidate]) -> Pointed:
@@ -196,10 +205,11 @@ def resolve(reading: Reading, window: Window, extra: Iterable[Thing] = (), words
     span = folded.raw(pointed.cues.start, pointed.cues.end) if pointed.cues.end else (0, len(window.message))
     how = "described" if told and pointed.cues.pointer in ("kind", "bare") else pointed.cues.pointer
     found = Found("reference", f"{pointed.candidate.name} ({how})", *span)
-    wishes = tuple(_filled(one, pointed.candidate, window) if one.intent in known.bound else one
+    wishes = tuple(_filled(one, pointed.candidate, window)
+                   if one.intent in known.bound and _agrees(one.slots, pointed.candidate) else one
                    for one in reading.wishes)  # fmt: skip
     done = replace(reading, wishes=wishes, evidence=(*reading.evidence, found))
-    return Resolved(done, "filled", why, pointed.candidate.message_id)
+    return Resolved(done, "filled", why, pointed.candidate.message_id or None)
 
 
 def _allowed(
@@ -217,6 +227,11 @@ def _allowed(
     if wish.intent in words.queries and asks(window.message) and len(pointed.ranked) == len(near) == 1:
         return pointed.status, pointed.why
     return "none", "no word points to anything"
+
+
+def _agrees(slots: Slots, candidate: Candidate) -> bool:
+    """Nothing that this wish says of its thing speaks of another ("refund the blue one; where is the red one?")."""
+    return all(getattr(slots, name) in (None, candidate.values.get(name)) for name in DESCRIBING)
 
 
 def _filled(wish: Wish, candidate: Candidate, window: Window) -> Wish:

@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.understanding.pointing import Vocabulary, vocabulary
 from bench.evals.data import data_file
-from memory.turns import Said, Thing
+from memory.turns import Role, Said, Thing
 
 PLACES = ("景点", "餐馆", "酒店")
 NAME = "名称"
@@ -117,4 +117,5 @@ def _things(message: Any) -> Iterator[Thing]:
     found = _mentions(message)
     several = sum(not aside for *_, aside in found) > 1 and message["role"] == "sys"
     for number, (_, name, kind, aside) in enumerate(found, 1):
-        yield Thing(kind, name, {}, "aside" if aside else "offered" if several else "subject", number)
+        role: Role = "aside" if aside else "offered" if several else "subject"
+        yield Thing(kind, name, {}, role, number if len(found) > 1 else None)
