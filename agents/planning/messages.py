@@ -190,10 +190,10 @@ def _hurry(desk: Desk, message: NormalizedMessage) -> None:
         desk.ended_top = True  # where it waits for the customer, its question once more
         _queue_others(desk, message)
         return
-    flow = related.urged(desk)
+    flow, meant = related.urged(desk)
     if flow is not None:
         desk.draft.reason("planning.hurried", f"{flow.flow} tells where it is", message.ref.message_id)
-        asked[0] = {**asked[0], "intent": flow.intents[0]}
+        asked[0] = {**asked[0], "intent": flow.intents[0], "slots": {**meant, **asked[0]["slots"]}}
     _begin(desk, message, asked)
 
 

@@ -63,14 +63,14 @@ def _meant(desk: Desk, flow: Flow, slots: Mapping[str, Any], order_id: str, of: 
     return {**slots, "order_id": order_id}
 
 
-def urged(desk: Desk) -> Flow | None:
-    """The query that tells an impatient customer where things stand, when nothing is open (hurry_up)."""
+def urged(desk: Desk) -> tuple[Flow | None, dict[str, Any]]:
+    """The query that tells an impatient customer where things stand when nothing is open, and the order it is about."""
     done = _just_done(desk)
-    if done is not None:
-        for flow in desk.pack.flows.values():
-            if done["flow"] in flow.urged_after:
-                return flow
-    return desk.pack.by_intent.get("hurry_up")
+    for flow in desk.pack.flows.values() if done is not None else ():
+        if done is not None and (done["flow"] in flow.urged_after or (flow.quick and done["flow"] == flow.flow)):
+            known = done.get("order_id")
+            return flow, {"order_id": known} if known else {}
+    return desk.pack.by_intent.get("hurry_up"), {}
 
 
 def _just_done(desk: Desk) -> Mapping[str, Any] | None:
