@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
-import orjson
 
 from memory.sealing import MemoryKeyStore
 from schemas import codec
@@ -37,6 +36,10 @@ class System:
         """The conversation's models on a topic, in order."""
         key = conversation.encode()
         return [codec.decode(topic, one.value) for one in self.interlock.log.records(topic) if one.key == key]
+
+    def now(self) -> int:
+        """UTC milliseconds."""
+        return SystemClock().now_ms()
 
     def bodies(self, conversation: str, kind: str) -> list[Any]:
         """What the customer did of a kind."""
@@ -81,8 +84,3 @@ async def running(settings: Settings | None = None) -> AsyncIterator[System]:
             await serving
             await interlock.close()
             outbox.close()
-
-
-def as_json(value: Any) -> bytes:
-    """Plain data as a body."""
-    return orjson.dumps(value)

@@ -93,7 +93,10 @@ def test_a_rating_is_seen_in_a_replay() -> None:
         await send(world, rating(thumb="down", text="call me: 13812345678"))
 
     told = "\n".join(text_lines("x", chain_of(record(body).source, "demo/web/c-en-logistics"), internals=True))
-    for words in ('rating · “call me: 138****5678” · {"score":1,"thumb":"down"', "signal rating 1 · call me: 138****5678",
-                  "because feedback.rating", "health "):  # fmt: skip
+    event, signal = (
+        'rating · “call me: 138****5678” · {"score":1,"thumb":"down"',
+        "signal rating 1 · call me: 138****5678",
+    )
+    for words in (event, signal, "because feedback.rating", "health "):
         assert words in told
     assert "13812345678" not in told

@@ -77,7 +77,8 @@
   class Retrying {
     constructor(work) { this.work = work; this.running = false; this.again = false; this.pause = RETRY_MS; this.timer = 0; }
 
-    wake() {
+    wake({ patient = true } = {}) {
+      if (!patient) this.pause = RETRY_MS;
       clearTimeout(this.timer);
       this.again = true;
       if (!this.running) this.run();
@@ -124,7 +125,10 @@
       this.listen();
       this.beat();
       this.beating = setInterval(() => this.beat(), BEAT_MS);
-      this.online = () => { this.queue.wake(); this.reports.wake(); this.beat(); };
+      this.online = () => {
+        for (const one of [this.queue, this.reports]) one.wake({ patient: false });
+        this.beat();
+      };
       window.addEventListener("online", this.online);
       this.queue.wake();
       this.reports.wake();
@@ -345,7 +349,9 @@
     }
 
     show(entry) {
-      const row = this.rows.get(entry.id) ?? this.add(entry);
+      const { scrollHeight, scrollTop, clientHeight } = this.log;
+      const known = this.rows.get(entry.id);
+      const row = known ?? this.add(entry);
       row.className = `ilk-message ${entry.own ? "ilk-own" : "ilk-theirs"} ilk-${entry.state ?? entry.kind ?? "sent"}`;
       row.querySelector(".ilk-text").textContent = entry.state === "recalled" ? this.words.recalled : entry.text;
       const state = row.querySelector(".ilk-state");
@@ -355,6 +361,8 @@
       for (const button of row.querySelectorAll(".ilk-rate")) {
         button.setAttribute("aria-pressed", String(button.value === entry.rated));
       }
+      // who reads further up is left there
+      if (!known && (entry.own || scrollHeight - scrollTop - clientHeight < 50)) row.scrollIntoView({ block: "end" });
     }
 
     add(entry) {
@@ -364,7 +372,6 @@
       else row.append(...this.theirTools(entry));
       this.rows.set(entry.id, row);
       this.log.append(row);
-      row.scrollIntoView({ block: "end" });
       if (!entry.own) {
         row.addEventListener("click", () => this.chat.read(entry.id));
         if (!entry.displayed) this.observer.observe(row);
