@@ -26,9 +26,9 @@ def context_of(draft: Draft) -> Context:
     return Context(flow, node, expects, spoken)
 
 
-def window_of(draft: Draft, reading: Reading, text: str) -> Window:
+def window_of(draft: Draft, reading: Reading, text: str, message_id: str) -> Window:
     """What of the conversation so far is looked at for `text` (R-000-27)."""
-    turns = things.turns(draft.state)
+    turns = things.turns(draft.state, message_id)
     intent = reading.wishes[0].intent if reading.wishes else ""
     begins = intent not in _ANSWERS and (not turns or turns[-1].intent != intent)
     return choose(turns, text, new_intent=begins)
@@ -36,7 +36,7 @@ def window_of(draft: Draft, reading: Reading, text: str) -> Window:
 
 def looked_up(draft: Draft, reading: Reading, text: str, message_id: str) -> Resolved:
     """The reading with what it points to filled in, and the reasons: which window, what it kept, what was found."""
-    window = window_of(draft, reading, text)
+    window = window_of(draft, reading, text, message_id)
     found = resolve(reading, window, things.known(draft.state))
     kept = [one.message_id for turn in window.kept for one in turn.said]
     # Without anything that was said before there is nothing to choose from, and nothing to explain.

@@ -19,9 +19,13 @@ TURNS = 200  # that windows look at; the state holds fewer
 _LABELLED = re.compile(r"\s*(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})(?P<items>.*)", re.DOTALL)
 
 
-def turns(state: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """Both sides' messages by turn, oldest first; what the customer took back is not there (case B11)."""
-    heard = sorted((one for one in state["perception"]["messages"].values() if not one["recalled"]),
+def turns(state: Mapping[str, Any], but: str | None = None) -> tuple[Turn, ...]:
+    """Both sides' messages by turn, oldest first, without what the customer took back (case B11).
+
+    `but` is the message that is being read: what an edit replaces is no longer said.
+    """
+    heard = sorted((one for one in state["perception"]["messages"].values()
+                    if not one["recalled"] and one["message_id"] != but),
                    key=lambda one: (one["at"], one["message_id"]))[-TURNS:]  # fmt: skip
     asked = {one["message_id"]: [Said(one["message_id"], "customer", one["text"], one["at"], named(one["text"]))]
              for one in heard}  # fmt: skip

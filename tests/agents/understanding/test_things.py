@@ -33,7 +33,7 @@ def state(messages: list[dict[str, Any]], answers: dict[str, dict[str, Any]]) ->
 def test_an_answer_belongs_to_the_message_that_it_answers() -> None:
     """The customer's clock is behind ours: the order of talk is kept all the same (R-002-08)."""
     talk = state([heard("m2", "好的", 20), heard("m1", "查1001", 10)],
-                 {"o1": sent("订单1001：签收", 900, "m1", order_id="1001"), "o2": sent("不客气", 901, "m2")})  # fmt: skip
+                 {"o1": sent("已签收", 900, "m1", order_id="1001"), "o2": sent("不客气", 901, "m2")})  # fmt: skip
 
     assert [["m1", "o1"], ["m2", "o2"]] == [[one.message_id for one in turn.said] for turn in turns(talk)]
 
@@ -43,6 +43,13 @@ def test_what_was_taken_back_is_not_there() -> None:
     talk = state([heard("m1", "查1001", 10, recalled=True)], {"o1": sent("订单1001", 11, "m1")})
 
     assert () == turns(talk)
+
+
+def test_what_an_edit_replaces_is_no_longer_said() -> None:
+    """The version before is not looked at when the new one is read (case B11)."""
+    talk = state([heard("m1", "查1001", 10), heard("m2", "查1002", 20)], {})
+
+    assert [["m1"]] == [[one.message_id for one in turn.said] for turn in turns(talk, "m2")]
 
 
 def test_our_messages_show_orders_and_lists() -> None:
