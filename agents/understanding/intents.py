@@ -11,10 +11,20 @@ from agents.understanding.clauses import Layout, Segment
 from agents.understanding.lexicon import Lexicon, Pattern, View
 from agents.understanding.port import Context
 
-TASKS = frozenset(
-    {"refund", "refund_status", "logistics", "change_address", "human", "complaint", "stop", "out_of_scope"}
-)
+# Questions whose answer changes nothing: they take the light path (R-003-20).
+QUERIES = frozenset(
+    {"refund_status", "refund_amount", "return_status", "logistics", "points", "invoice", "coupon_price",
+     "product_question"}
+)  # fmt: skip
+# Wishes that are about an order, so that a message's order number is theirs.
+ORDERED = frozenset(
+    {"refund", "refund_status", "refund_amount", "return", "return_status", "exchange", "cancel", "change_address",
+     "change_phone", "change_order", "invoice", "logistics", "hurry_up", "payment"}
+)  # fmt: skip
+TASKS = QUERIES | ORDERED | {"account", "complaint", "human", "stop", "out_of_scope"}
 COURTESIES = frozenset({"greeting", "thanks"})
+# A wish for goods to go back is the wish for their money, and so is the question after it: one flow, not two.
+KIN = {"return": "refund", "return_status": "refund_status", "hurry_up": "logistics"}
 _LONGEST_ANSWER = 40  # characters of a clause that may still be nothing but a yes, a no or a courtesy
 CLEAR = 0.6  # below it planning asks before it acts (design section 6)
 

@@ -1,4 +1,4 @@
-"""Understanding by rules: no model, no state, no clock. The first implementation behind the port."""
+"""Understanding by rules, and by a classifier beside them where one is given: no state, no clock, no I/O."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents.understanding import intents, slots, tone
+from agents.understanding import forged, intents, slots, tone
 from agents.understanding.clauses import Layout, layout
+from agents.understanding.combine import Classifier, combined
 from agents.understanding.fold import Folded, fold
-from agents.understanding.intents import COURTESIES, TASKS, Mention
+from agents.understanding.intents import COURTESIES, KIN, ORDERED, QUERIES, TASKS, Mention
 from agents.understanding.lexicon import Lexicon, View, lexicon
 from agents.understanding.money import Hit
 from agents.understanding.orders import only_a_number
 from agents.understanding.port import Context, Found, Reading, Slots, Wish
+from agents.understanding.times import placed
 
 _SLOT_FIELDS = frozenset(Slots.__dataclass_fields__)
 _ANSWERS = _SLOT_FIELDS | {"choice", "reason", "time_reference"}
-_ORDERED = frozenset({"refund", "refund_status", "logistics", "change_address"})
 _BARE, _LOOSE, _UNKNOWN = 0.85, 0.65, 0.3  # inform: all of the text, part of it; out_of_scope: no word was known
 WISHES_MAX = 20  # of one message: 20,000 characters hold 4,000 order numbers
 _ASKS = re.compile(r"[?？]\s*$|(?:吗|么|呢)[。!\s]*$")
@@ -54,24 +55,29 @@ class _Draft:
 class RuleUnderstanding:
     """Reads Chinese and English by lexicon and patterns; abstains (out_of_scope) where they say nothing."""
 
-    def __init__(self, words: Lexicon | None = None) -> None:
+    def __init__(self, words: Lexicon | None = None, model: Classifier | None = None) -> None:
         self._words = words or lexicon()
+        self._model = model
 
     def read(self, text: str, context: Context) -> Reading:
         """See Understanding. Confidence is 0 for a text with nothing in it to read."""
         folded, words = fold(text), self._words
         text, view = folded.text, View(folded.text)
         private = slots.sensitive(text)
-        hits = slots.slots(view, context, words, private)
+        marks = forged.forged(view, words)
+        hits = forged.said(slots.slots(view, context, words, private), marks)
         cut = layout(text, [hit[2:] for hit in hits if hit[0] in ("address", "amount", "reason", "phone")])
         spoken = intents.mentions(view, cut, context, words)
-        hits += self._awaited_reason(text, spoken, hits, context)
+        if self._model is not None:
+            spoken = combined(spoken, text, cut, self._model, context, bare=_is_bare(text, hits))
+        spoken = forged.meant(spoken, marks, len(cut.segments) - 1)
+        hits += self._awaited_reason(text, spoken, hits, context) if not marks else []
         drafts = self._drafts(text, spoken, hits, cut, context)
         feeling, felt = tone.sentiment(view, words)
         haste, hasty = tone.urgency(view, words)
         hits += [(kind, value, *match.span()) for kind, value, match in
                  (("sentiment", feeling, felt), ("urgency", haste, hasty)) if match]  # fmt: skip
-        hits += [("forged_text", match[0].strip(" .,;。\n"), *match.span()) for match in words.forged.finditer(view)]
+        hits += marks
         returning = words.return_words.search(view)
         if returning:
             hits.append(("return_words", returning[0], *returning.span()))
@@ -81,7 +87,7 @@ class RuleUnderstanding:
         return Reading(
             wishes=tuple(draft.wish() for draft in drafts), evidence=_found(hits, folded),
             language=tone.language(text, context), sentiment=feeling, urgency=haste,
-            time_reference=named.get("time_reference"), reason=_reason(named, drafts),
+            time_reference=placed(named.get("time_reference"), context), reason=_reason(named, drafts),
             return_words=returning is not None,
         )  # fmt: skip
 
@@ -107,14 +113,17 @@ class RuleUnderstanding:
 
     def _plain(self, text: str, hits: Sequence[Hit], *, awaited: bool) -> _Draft:
         """A bare answer, or nothing that the rules know."""
-        answers = [hit for hit in hits if hit[0] in _ANSWERS]
         if awaited:
             return _Draft("inform", self._words.scoring.expected, 0, 0)
-        if answers:
-            said = sum(hit[3] - hit[2] for hit in answers if hit[0] != "reason_kind")
-            bare = only_a_number(text) or said >= 0.6 * len(text.strip())
-            return _Draft("inform", _BARE if bare else _LOOSE, 0, 0)
+        if any(hit[0] in _ANSWERS for hit in hits):
+            return _Draft("inform", _BARE if _is_bare(text, hits) else _LOOSE, 0, 0)
         return _Draft("out_of_scope", _UNKNOWN if any(map(str.isalnum, text)) else 0.0, 0, 0)
+
+
+def _is_bare(text: str, hits: Sequence[Hit]) -> bool:
+    """Whether the text is slots and little else: an answer, whatever the words in it look like."""
+    said = sum(hit[3] - hit[2] for hit in hits if hit[0] in _ANSWERS)
+    return only_a_number(text) or (said > 0 and said >= 0.6 * len(text.strip()))
 
 
 def _awaited(spoken: Sequence[Mention], hits: Sequence[Hit], context: Context) -> bool:
@@ -131,7 +140,7 @@ def _awaited(spoken: Sequence[Mention], hits: Sequence[Hit], context: Context) -
 
 
 def _same_flow(intent: str, flow: str | None) -> bool:
-    return flow is not None and (intent in flow or ("address" in intent and "address" in flow))
+    return flow is not None and (KIN.get(intent, intent) in flow or ("address" in intent and "address" in flow))
 
 
 def _chosen(spoken: Sequence[Mention], context: Context) -> list[_Draft]:
@@ -143,13 +152,19 @@ def _chosen(spoken: Sequence[Mention], context: Context) -> list[_Draft]:
             first[mention.intent] = _Draft(mention.intent, mention.confidence, mention.segment, mention.start)
         else:
             known.confidence = max(known.confidence, mention.confidence)
-    drafts = list(first.values())
+    # "I want to return it and get my money back" is one wish, told by its first words.
+    drafts = [draft for draft in first.values() if not _told_before(draft, first)]
     # "Yes, refund it" under a confirmation is the yes, and no second refund.
     if context.expects == "confirm" and "confirm" in first:
         drafts = [draft for draft in drafts if not _same_flow(draft.intent, context.flow)]
     if any(draft.intent not in COURTESIES for draft in drafts):
         drafts = [draft for draft in drafts if draft.intent not in COURTESIES]
     return sorted(drafts, key=lambda draft: _rank(draft.intent, context))
+
+
+def _told_before(draft: _Draft, first: dict[str, _Draft]) -> bool:
+    twin = next((one for one in KIN if one != "hurry_up" and KIN[one] == draft.intent), KIN.get(draft.intent))
+    return twin in first and twin is not None and (first[twin].start, twin) < (draft.start, draft.intent)
 
 
 def _rank(intent: str, context: Context) -> int:
@@ -162,7 +177,7 @@ def _rank(intent: str, context: Context) -> int:
 def _attach(drafts: list[_Draft], hits: Sequence[Hit], cut: Layout) -> None:
     """Each slot goes to the wish of its segment, else to the wish before it, else to the one behind."""
     holders = [draft for draft in drafts if draft.intent in TASKS - {"human", "stop"}] or drafts[:1]
-    places = [draft for draft in drafts if draft.intent == "change_address"]
+    places = [draft for draft in drafts if draft.intent in ("change_address", "change_phone")]
     in_order = sorted(holders, key=lambda draft: draft.start)
     denied = [draft.start for draft in drafts if draft.intent == "deny"]
     for hit in hits:
@@ -175,7 +190,7 @@ def _attach(drafts: list[_Draft], hits: Sequence[Hit], cut: Layout) -> None:
         before = [draft for draft in in_order if draft.start <= hit[2]]
         holder = (here or before[-1:] or in_order[:1])[0]
         corrected = any(holder.start < place <= hit[2] for place in denied)  # "退1001，不对，是1002"
-        if not holder.take(hit, replacing=corrected) and hit[0] == "order_id" and holder.intent in _ORDERED:
+        if not holder.take(hit, replacing=corrected) and hit[0] == "order_id" and holder.intent in ORDERED:
             known = any(draft.intent == holder.intent and draft.values.get("order_id") == hit[1] for draft in drafts)
             if not known and len(drafts) < WISHES_MAX:
                 drafts.append(replace(holder, values={"order_id": hit[1]}, start=hit[2]))
@@ -187,13 +202,13 @@ def _share_order(drafts: list[_Draft]) -> None:
     known = {draft.values["order_id"] for draft in drafts if "order_id" in draft.values}
     if len(known) == 1:
         for draft in drafts:
-            if draft.intent in _ORDERED:
+            if draft.intent in ORDERED:
                 draft.values.setdefault("order_id", next(iter(known)))
 
 
 def _reason(named: dict[str, str], drafts: Sequence[_Draft]) -> str | None:
     """A reason counts where something is asked back or answered, not where the customer asks for a parcel."""
-    silent = {"logistics", "refund_status", "change_address", "human", *COURTESIES}
+    silent = {"change_address", "change_phone", "human", *(QUERIES - {"coupon_price"}), *COURTESIES}
     return None if all(draft.intent in silent for draft in drafts) else named.get("reason")
 
 

@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 BINS = 15
-_TEMPERATURES = np.geomspace(0.1, 5.0, 200)
+_TEMPERATURES = np.geomspace(0.02, 5.0, 200)
 
 
 def log_shares(powers: Floats) -> Floats:

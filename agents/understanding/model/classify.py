@@ -43,7 +43,11 @@ class Guess:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class IntentModel:
-    """A linear classifier. `weights` has a row a gram and a column an intent, in units of `scale` a column."""
+    """A linear classifier. `weights` has a row a gram and a column an intent, in units of `scale` a column.
+
+    Grams that it does not know are as rare as `unknown` and speak for nothing: a text that is full of them is one
+    that it can say little about.
+    """
 
     intents: tuple[str, ...]
     vocabulary: Mapping[str, int]
@@ -52,14 +56,17 @@ class IntentModel:
     scale: npt.NDArray[np.float64]
     bias: npt.NDArray[np.float64]
     temperature: float
+    unknown: float
     stamp: Stamp
 
     def guesses(self, text: str) -> list[Guess]:
         """All intents, the likeliest first; empty where no gram of the text is known."""
-        rows, values = self._known(text)
-        if not rows:
+        known, length = self._read(text)
+        if not known:
             return []
-        powers = self._scores(rows, values) / self.temperature
+        values = np.array([value for _, _, value in known], dtype=np.int64)
+        exact = values @ self.weights[[row for _, row, _ in known]].astype(np.int64)
+        powers = (exact * self.scale / length + self.bias) / self.temperature
         shares = np.exp(powers - powers.max())
         shares = shares / shares.sum()
         ranked = sorted(zip(shares.tolist(), self.intents, strict=True), key=lambda pair: (-pair[0], pair[1]))
@@ -67,25 +74,22 @@ class IntentModel:
 
     def why(self, text: str, intent: str, most: int = 8) -> list[tuple[str, float]]:
         """The grams of a text that spoke for an intent, the strongest first, with what each added to its score."""
-        rows, values = self._known(text)
-        if not rows or intent not in self.intents:
+        known, length = self._read(text)
+        if intent not in self.intents:
             return []
         column = self.intents.index(intent)
-        unit = float(self.scale[column]) / math.sqrt(sum(value * value for value in values))
-        names = {row: gram for gram in grams(text) if (row := self.vocabulary.get(gram)) is not None}
-        shares = [(names[row], value * int(self.weights[row, column]) * unit)
-                  for row, value in zip(rows, values, strict=True)]  # fmt: skip
-        return sorted(((gram, round(share, 3)) for gram, share in shares if share > 0),
-                      key=lambda pair: (-pair[1], pair[0]))[:most]  # fmt: skip
+        unit = float(self.scale[column]) / length if known else 0.0
+        shares = [(gram, round(value * int(self.weights[row, column]) * unit, 3)) for gram, row, value in known]
+        return sorted((pair for pair in shares if pair[1] > 0), key=lambda pair: (-pair[1], pair[0]))[:most]
 
-    def _known(self, text: str) -> tuple[list[int], list[int]]:
-        known = [(row, count) for gram, count in grams(text).items()
-                 if (row := self.vocabulary.get(gram)) is not None]  # fmt: skip
-        rarity = self.rarity
-        return [row for row, _ in known], [round(FINE * damped(count) * float(rarity[row])) for row, count in known]
-
-    def _scores(self, rows: list[int], values: list[int]) -> npt.NDArray[np.float64]:
-        exact = np.array(values, dtype=np.int64) @ self.weights[rows].astype(np.int64)
-        length = math.sqrt(sum(value * value for value in values))
-        scores: npt.NDArray[np.float64] = exact * self.scale / length + self.bias
-        return scores
+    def _read(self, text: str) -> tuple[list[tuple[str, int, int]], float]:
+        """The known grams, each with its row and its value in whole steps, and the length of the whole text."""
+        known: list[tuple[str, int, int]] = []
+        squares = 0
+        for gram, count in grams(text).items():
+            row = self.vocabulary.get(gram)
+            value = round(FINE * damped(count) * (self.unknown if row is None else float(self.rarity[row])))
+            squares += value * value
+            if row is not None:
+                known.append((gram, row, value))
+        return known, math.sqrt(squares)

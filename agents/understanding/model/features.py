@@ -1,6 +1,7 @@
 """The features of the intent model: word n-grams and character n-grams of a folded text; pure and in order.
 
-Numbers are one sign: which order is meant says nothing of what is wanted.
+Numbers are two signs, one for those that name an order and one for amounts and counts: which order is meant says
+nothing of what is wanted.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from agents.understanding.fold import fold
 FEATURES_VERSION = 1  # a model file of another version was fitted on other features, and is refused
 MODEL_CHARS = 400  # characters that are looked at: a wish stands in the first ones, and time stays bounded
 
-_NUMBER = re.compile(r"[a-z]{0,3}[0-9][0-9.,:/-]*")
-_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|#|\?|[\u3400-\u9fff]+")
+_MONEY = re.compile(r"[$¥€£] ?[0-9][0-9.,]*|[0-9][0-9.,]* ?(?=元|块|[$€£¥]|dollars?|euros?|yuan|bucks)")
+_NAMED = re.compile(r"[a-z]{0,3}[0-9]{4,}(?:[- ][0-9]{3,})*")
+_COUNT = re.compile(r"[0-9][0-9.,:/-]*")
+_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|[#0?]|[\u3400-\u9fff]+")
 _LONGEST_WORD = 24  # beyond it stands no word but a key of somebody's keyboard
 
 
 def prepared(text: str) -> str:
     """The text as the n-grams are cut from it: folded, lower case, numbers as one sign."""
-    return _NUMBER.sub("#", fold(text[:MODEL_CHARS]).text.lower())
+    plain = _MONEY.sub("0", fold(text[:MODEL_CHARS]).text.lower())
+    return _COUNT.sub("0", _NAMED.sub("#", plain))
 
 
 def grams(text: str) -> Counter[str]:

@@ -30,7 +30,8 @@ def packed(model: IntentModel) -> bytes:
     stamp = model.stamp
     head = {
         "features": FEATURES_VERSION, "intents": model.intents, "grams": len(model.vocabulary),
-        "temperature": model.temperature, "scale": model.scale.tolist(), "bias": model.bias.tolist(),
+        "temperature": model.temperature, "unknown": model.unknown,
+        "scale": model.scale.tolist(), "bias": model.bias.tolist(),
         "data_hash": stamp.data_hash, "examples": stamp.examples, "languages": stamp.languages,
         "library": stamp.library, "metrics": dict(stamp.metrics),
     }  # fmt: skip
@@ -79,7 +80,7 @@ def _model(fields: dict[str, Any], body: bytes) -> IntentModel:
         raise ValueError(message)
     return IntentModel(
         tuple(fields["intents"]), vocabulary, np.frombuffer(numbers, "<f4", rows).astype(np.float64), weights,
-        np.array(fields["scale"]), np.array(fields["bias"]), float(fields["temperature"]),
+        np.array(fields["scale"]), np.array(fields["bias"]), float(fields["temperature"]), float(fields["unknown"]),
         Stamp(fields["data_hash"], fields["examples"], tuple(fields["languages"]), fields["library"],
               fields["metrics"]),
     )  # fmt: skip

@@ -1,13 +1,13 @@
-"""Reads texts with the package's rules, and shows a reading in few words."""
+"""Reads texts with the package's own reader, and shows a reading in few words."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from agents.understanding.embedded import embedded
 from agents.understanding.port import Context, Expects, Reading, Slots
-from agents.understanding.rules import RuleUnderstanding
 
-RULES = RuleUnderstanding()
+RULES = embedded()
 
 
 def read(text: str, expects: Expects | None = None, flow: str | None = None, language: str | None = None) -> Reading:

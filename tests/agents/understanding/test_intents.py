@@ -5,23 +5,36 @@ from __future__ import annotations
 import pytest
 
 from agents.understanding.intents import CLEAR
+from agents.understanding.port import Context
+from agents.understanding.rules import RuleUnderstanding
 from tests.agents.understanding.reader import intents, read
 
 ONE_INTENT = {
     "refund": [
         "我要退款",
         "帮我退一下这个",
-        "想退货",
         "能退款吗",
         "把这件退了",
         "退1001",
         "退\u200b款",
         "I want a refund",
         "please refund order OD100001",
-        "can I return this dress",
         "I'd like my money back",
-        "send it back",
     ],
+    "refund_amount": ["能退多少钱", "退款金额不对", "how much will be refunded", "why is my refund only 20"],
+    "return": ["想退货", "我要寄回去", "can I return this dress", "send it back", "I want to return it"],
+    "return_status": ["退货进度", "我退回去的鞋子你们收到了吗", "has my return arrived", "return status please"],
+    "exchange": ["我要换货", "换个大一号的", "exchange it for a bigger size", "send me a replacement"],
+    "cancel": ["取消订单", "帮我取消1001这个订单", "cancel my order", "cancel purchase 1001"],
+    "change_order": ["改一下订单", "add an item to my order", "I want to modify my order"],
+    "change_phone": ["换手机号", "收货电话写错了", "change my phone number"],
+    "invoice": ["我要开发票", "I need an invoice", "send me the receipt"],
+    "points": ["查积分", "how many points do I have"],
+    "coupon_price": ["优惠券怎么用", "能便宜点吗", "my coupon doesn't work"],
+    "payment": ["付款失败", "支付不了", "my payment failed", "which payment methods do you accept"],
+    "account": ["忘记密码了", "注销账号", "reset my password", "how do I create an account"],
+    "hurry_up": ["催一下发货", "快点给我发货", "please hurry up"],
+    "product_question": ["这个有现货吗", "什么材质的", "is it in stock", "is the phone waterproof"],
     "refund_status": [
         "蓝裙子退了没",
         "退款到账了吗",
@@ -102,14 +115,9 @@ ONE_INTENT = {
     "thanks": ["谢谢", "感谢", "thanks", "thank you so much"],
     "inform": ["1001", "1", "质量有问题", "50元", "13800000000", "it is OD100001"],
     "out_of_scope": [
-        "取消订单",
-        "我要开发票",
-        "换货",
         "今天天气怎么样",
         "退款政策是什么",
-        "cancel my order",
         "what is your refund policy",
-        "reset my password",
         "呃呃呃",
         "blah blah",
     ],
@@ -161,16 +169,21 @@ def test_words_of_returning_are_checked(text: str, used: bool) -> None:  # noqa:
     assert used is read(text).return_words
 
 
+def by_rules(text: str) -> float:
+    """The confidence that the words alone give."""
+    return RuleUnderstanding().read(text, Context()).wishes[0].confidence
+
+
 def test_confidence_follows_how_specific_the_words_are() -> None:
     """Words that mean one thing are surer than usual ones, and those than hints (R-000-07, R-000-17)."""
-    strong, usual, hint = (read(text).wishes[0].confidence for text in ("我要退款", "退我", "那个裙子退"))
+    strong, usual, hint = (by_rules(text) for text in ("我要退款", "退我", "那个裙子退"))
 
     assert strong > usual >= CLEAR > hint > 0.5
 
 
 def test_no_reading_is_certain() -> None:
-    """Rules never claim to be certain: the scale ends below 1."""
-    assert 0.97 >= max(read(text).wishes[0].confidence for texts in ONE_INTENT.values() for text in texts)
+    """Neither rules nor model claim to be certain: the scale ends below 1."""
+    assert 0.99 >= max(read(text).wishes[0].confidence for texts in ONE_INTENT.values() for text in texts)
 
 
 @pytest.mark.parametrize(
