@@ -191,15 +191,15 @@ def _hurry(desk: Desk, message: NormalizedMessage) -> None:
         _queue_others(desk, message)
         return
     flow, meant = related.urged(desk)
-    if flow is not None:
+    if flow is not None and asked[0]["intent"] == "hurry_up":
         desk.draft.reason("planning.hurried", f"{flow.flow} tells where it is", message.ref.message_id)
         asked[0] = {**asked[0], "intent": flow.intents[0], "slots": {**meant, **asked[0]["slots"]}}
     _begin(desk, message, asked)
 
 
 def _queue_others(desk: Desk, message: NormalizedMessage) -> None:
-    _unserved(desk, message, wishes.wishes(message)[1:], offer=False)
-    others = [one for one in wishes.wishes(message)[1:] if one["intent"] in desk.pack.by_intent]
+    _unserved(desk, message, wishes.others(message), offer=False)
+    others = [one for one in wishes.others(message) if one["intent"] in desk.pack.by_intent]
     if not _room(desk, message, len(others)):
         return
     for one in others:
@@ -256,7 +256,7 @@ def _courtesy(desk: Desk, message: NormalizedMessage) -> None:
                  else "common.understood")  # fmt: skip
     desk.ended_top = desk.top is not None
     if message.secondary_intents:
-        _begin(desk, message, wishes.wishes(message)[1:])
+        _begin(desk, message, wishes.others(message))
 
 
 def _without_flow(desk: Desk, message: NormalizedMessage) -> None:
@@ -357,7 +357,7 @@ def stop(desk: Desk, message: NormalizedMessage) -> None:
         desk.say("common.too_late", language=flow["language"])
     else:
         moves.fire(desk, flow, "stopped", "stopped")
-    others = [one for one in wishes.wishes(message)[1:] if one["intent"] != "stop"]
+    others = [one for one in wishes.others(message) if one["intent"] != "stop"]
     if others:  # "don't refund 1001, refund 1002": the second wish is one
         _begin(desk, message, others)
 

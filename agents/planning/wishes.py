@@ -49,10 +49,18 @@ def wish(message: NormalizedMessage, intent: str, slots: Mapping[str, Any]) -> d
     }  # fmt: skip
 
 
+def others(message: NormalizedMessage) -> list[dict[str, Any]]:
+    """Its further wishes. A plea to be quick is none: it means the wish beside it."""
+    return [wish(message, one.intent, secondary(one))
+            for one in message.secondary_intents if one.intent != "hurry_up"]  # fmt: skip
+
+
 def wishes(message: NormalizedMessage) -> list[dict[str, Any]]:
     """All wishes of a compound message, each with its own slots (F01)."""
-    others = [wish(message, one.intent, secondary(one)) for one in message.secondary_intents]
-    return [wish(message, message.intent, primary(message)), *others]
+    further = others(message)
+    if message.intent == "hurry_up" and further:
+        return further
+    return [wish(message, message.intent, primary(message)), *further]
 
 
 def waiting(message: NormalizedMessage) -> dict[str, Any]:

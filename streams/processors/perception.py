@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from agents.perception import PerceptionConfig, make_step
+from agents.understanding.model.classify import IntentModel
 from agents.understanding.rules import RuleUnderstanding
 from memory.sealing import KeyStore, seal
 from schemas.events import Seal
 from streams.runtime.table import Row
 from streams.settings import Settings
+
+
+def classifier() -> IntentModel | None:
+    """The intent model that understanding uses beside its rules, if any."""
+    return None
 
 
 def row(settings: Settings, keys: KeyStore) -> Row:
@@ -19,7 +25,11 @@ def row(settings: Settings, keys: KeyStore) -> Row:
     return Row(
         name="perception",
         inputs=("channel.events",),
-        step=make_step(RuleUnderstanding(), sealer, PerceptionConfig(settings.session_gap_ms, settings.utc_offset_minutes)),
+        step=make_step(
+            RuleUnderstanding(model=classifier()),
+            sealer,
+            PerceptionConfig(settings.session_gap_ms, settings.utc_offset_minutes),
+        ),
         failure_domain="one message: its text, its seal, or the reader behind the understanding port",
         degrade="no clear text: the masked one is read; not understood: planning asks once, then a person; "
         "a reading that fails the schema: a person (R-002-04)",
