@@ -7,13 +7,14 @@ the name that the annotated goal has for it. It must have been named before. Mes
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.understanding.pointing import Vocabulary, vocabulary
-from bench.evals.data import data_file
+from bench.evals.data import data_file, json_of
 from memory.turns import Role, Said, Thing
 
 PLACES = ("景点", "餐馆", "酒店")
@@ -28,6 +29,9 @@ _TRAITS = {
     "景点": ["门票|票价|游玩|玩多|开放"],
     "酒店": ["房|入住|早餐|wifi|停车|服务"],
 }
+
+
+_NEAR = re.compile("周边|附近|周围|旁边")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,27 @@ def dialogues(split: str) -> Iterator[list[Line]]:
         data = json.loads(archive.read(archive.namelist()[0]))
     for number, dialogue in data.items():
         yield list(_lines(number, dialogue["messages"]))
+
+
+class Catalogue:
+    """The names of the data set's places, to find things by the words alone, without the annotation of messages."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, str] = {}
+        for kind, file in zip(PLACES, ("attraction", "restaurant", "hotel"), strict=True):
+            self.kinds.update((name, kind) for name, _ in json_of("crosswoz", "database", f"{file}_db.json"))
+        longest = sorted(self.kinds, key=len, reverse=True)
+        self._names = re.compile("|".join(map(re.escape, longest)))
+
+    def named(self, said: Said) -> Said:
+        """The message with the things that its words name; behind a word like "nearby" they are named by the way."""
+        found = list({match[0]: match.start() for match in self._names.finditer(said.text)}.items())
+        near = [_NEAR.search(re.split("[。！？]", said.text[:start])[-1]) is not None for _, start in found]
+        offered = said.who == "agent" and near.count(False) > 1
+        return replace(said, things=tuple(
+            Thing(self.kinds[name], name, {}, "aside" if aside else "offered" if offered else "subject")
+            for (name, _), aside in zip(found, near, strict=True)
+        ))  # fmt: skip
 
 
 def _lines(number: str, messages: list[Any]) -> Iterator[Line]:
