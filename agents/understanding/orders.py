@@ -19,7 +19,7 @@ _CUED = re.compile(
     r"[\s:#=\"'是为]*(?:number |is |no |of )?(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})" + _RIGHT,
     FLAGS,
 )
-_OD = re.compile(_LEFT + r"(?P<id>O ?D ?[0-9]{6,18}|(?-i:W) ?[0-9]{7})" + _RIGHT, FLAGS)  # "O D 100001" was said
+_OD = re.compile(_LEFT + r"(?P<id>O ?D ?[0-9]{6,18}|W ?[0-9]{7})" + _RIGHT, FLAGS)  # "O D 100001" was said
 _LONG = re.compile(_LEFT + r"(?P<id>(?=[A-Za-z0-9]*[0-9]{4})[A-Za-z0-9]{10,20})" + _RIGHT, FLAGS)
 _GROUPED = re.compile(r"(?<![0-9\-])(?P<id>[0-9]{4}(?:[ \-][0-9]{4}){2,4})(?![0-9\-])")
 _LISTED = 1_000  # numbers of one customer's orders lie nearer to each other than this; groups of one number rarely do
@@ -74,7 +74,7 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
 def _order(said: str, start: int, end: int) -> Hit:
     # One spelling, so that "od100001" and "OD100001" are one order to the tool and to the caps.
     value = re.sub(r"[ \-]", "", said)
-    return "order_id", value.upper() if value[:2].lower() == "od" else value, start, end
+    return "order_id", value.upper() if value[:1] in "oOwW" else value, start, end
 
 
 def _listed(match: re.Match[str]) -> list[Hit]:

@@ -10,11 +10,11 @@ from agents.understanding.money import Hit
 
 _LONGEST = 300  # characters of an answer that may still be an address
 _NEXT = (  # words that do not belong to an address any more
-    r"收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗|thanks?|thank you|please|phone|tel\b"
+    r"[嗯呃额啊]|收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗|thanks?|thank you|please|phone|tel\b"
     r"|and (?:also|then|please|where|when|what|how|can|could|track|check|refund|tell|i)\b"
 )
-_ZH_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|,? ?(?:{_NEXT})))"
-_EN_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|\. |\.$|,? ?(?:{_NEXT})))"
+_ZH_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|,? ?(?:那个|这个|就是)?(?:{_NEXT})))"
+_EN_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|\. |\.$|,? ?(?:那个|这个|就是)?(?:{_NEXT})))"
 _EN_WAY = r"(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way)"
 _ZH_CUE = re.compile(
     r"(?:改成|改到|改为|换成|换到|变更为|更新为|修改为|修改成|改寄到?|(?:改?送|改?寄|改?发)(?:到|去|至)|地址(?:是|为|:|应该是|在)"
@@ -45,6 +45,11 @@ _LIKELY = re.compile(
 )
 _ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9.]{0,20}$", FLAGS)  # or an amount
 _NO_PLACE = re.compile(r"(?:be )?the same\b|.{0,20}\border ?#", FLAGS)  # "the same as in order #1001"
+_ASKS_BACK = re.compile(  # who asks something else has given no address
+    r"(?<!可以吗)(?<!可以么)(?<!行吗)(?<!好吗)(?<!ok)(?<!right)(?<!okay)\?\s*$"
+    r"|\b(?:can|could|would|will) (?:you|i|we)\b|\b(?:where|what|who|why|how) (?:do|does|did|is|are|was|would|can)\b",
+    FLAGS,
+)
 _NO = re.compile(
     r"\s*(?:不对|不是的?|错了|写错了?|有误|no\b|wrong\b|not that\b)[,。;!. ]*"
     r"(?:应该|要|改)?(?:是|成)?(?:it'?s|it should be|should be)?\s*", FLAGS
@@ -74,7 +79,7 @@ def addresses(text: str, *, expected: bool = False, confirming: bool = False) ->
                 return
     no = _NO.match(text) if confirming else None
     start = no.end() if no else 0
-    if (expected or no) and len(text) <= _LONGEST:
+    if (expected or no) and len(text) <= _LONGEST and not _ASKS_BACK.search(text):
         hit = _trimmed(text[start:], start)
         if hit and len(hit[1]) >= 4 and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
             yield hit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -34,6 +35,12 @@ def data_file(*path: str) -> Path:
 def json_of(*path: str) -> Any:
     """A JSON file of the data sets. Raises NoDataError when it is not there."""
     return json.loads(data_file(*path).read_text("utf-8"))
+
+
+def table_of(*path: str) -> list[dict[str, str]]:
+    """The rows of a CSV file of the data sets. Raises NoDataError when it is not there."""
+    with data_file(*path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def map_of(name: str) -> Any:
