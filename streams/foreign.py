@@ -24,7 +24,6 @@ STRUCTURED = "application/cloudevents+json"
 BATCHED = "application/cloudevents-batch+json"
 REQUIRED = ("specversion", "id", "source", "type")
 _ATTRIBUTES = (*REQUIRED, "datacontenttype", "dataschema", "subject", "time")
-_KNOWN = (*_ATTRIBUTES, "traceparent")
 _WHO = ("shop", "channel", "sender")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 _JSON = re.compile(r"(application|text)/([a-z0-9.!#$&^_-]+\+)?json", re.ASCII)
@@ -74,16 +73,18 @@ def of_headers(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> tuple[Raw
         header = raw_name.decode("latin-1").lower()
         name = "datacontenttype" if header == "content-type" else header.removeprefix("ce-")
         if header == "traceparent":
-            attributes["traceparent"] = raw.decode("latin-1")  # the hop before us, which the extension stands behind
-        elif name != header and name in _KNOWN:  # any other extension is its producer's
+            attributes.setdefault("traceparent", raw.decode("latin-1"))
+        elif header == "ce-traceparent":  # where the event began; the plain header is only the hop before us
+            attributes["traceparent"] = raw.decode("latin-1")
+        elif name != header and name in _ATTRIBUTES:  # any other extension is its producer's
             value = _header(header, raw)
-            if attributes.setdefault(name, value) != value and name != "traceparent":
+            if attributes.setdefault(name, value) != value:
                 raise _bad(code="wrong_value", reason="there twice, with different values", field=header)
     try:
         _check(attributes)
         return _finish(_plain(body, "") if body else None, attributes)
     except BadRecordError as error:
-        if error.field in _KNOWN:
+        if error.field in _ATTRIBUTES:
             header = "content-type" if error.field == "datacontenttype" else f"ce-{error.field}"
             raise _bad(code=error.code, reason=error.reason, field=header) from None
         raise

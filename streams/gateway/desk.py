@@ -72,13 +72,14 @@ class Desk:
         """POST /v1/cloudevents: structured, batched or binary, by its content type."""
         kind = foreign.media_type(request.headers.get("content-type", ""))
         if kind == foreign.BATCHED:
-            return await self._each(_items(await reading.read_json(request), least=0), foreign.of_structured)
+            return await self._each(_items(await reading.read_json(request), least=0),
+                                    lambda item: _traced(foreign.of_structured(item), request))  # fmt: skip
         if kind.startswith("application/cloudevents") and kind != foreign.STRUCTURED:
             message = f"expected {foreign.STRUCTURED} or {foreign.BATCHED}, or binary mode with ce-* headers"
             raise RefusedError(415, "wrong_value", message, "content-type")
         try:
             if kind == foreign.STRUCTURED:
-                raw, trace = foreign.of_structured(await reading.read_json(request))
+                raw, trace = _traced(foreign.of_structured(await reading.read_json(request)), request)
             else:
                 raw, trace = foreign.of_headers(request.headers.raw, await reading.read_body(request))
         except BadRecordError as error:
@@ -110,6 +111,12 @@ class Desk:
         fact = Fact(TOPIC, event.conversation, event.event_id, event)
         new = await self._publish(fact, child(trace, fact.id))
         return Taken(event.event_id, repeated=not new)
+
+
+def _traced(found: tuple[RawEvent, str], request: Request) -> tuple[RawEvent, str]:
+    """The envelope's trace, else the request's."""
+    raw, trace = found
+    return raw, trace or request.headers.get("traceparent", "")
 
 
 def _items(data: Any, least: int = 1) -> list[Any]:

@@ -134,6 +134,16 @@ def test_a_broken_trace_costs_no_event(trace: object) -> None:
     assert ("A-1", "") == (raw.id, found)
 
 
+def test_the_trace_of_the_event_comes_before_that_of_the_hop() -> None:
+    """The extension says where the event began, whichever header stands first; without it the hop's trace goes on."""
+    began = TRACE.replace("4bf92f", "abcdef")
+    own, hop = (b"ce-traceparent", began.encode()), (b"traceparent", TRACE.encode())
+    rest = [pair for pair in headers() if pair[0] != b"traceparent"]
+    for extra in ([own, hop], [hop, own]):
+        assert began == foreign.of_headers([*rest, *extra], orjson.dumps(BODY))[1]
+    assert TRACE == foreign.of_headers([*rest, hop], orjson.dumps(BODY))[1]
+
+
 _LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 _JSON = st.recursive(_LEAF, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=8), inner), max_leaves=8)
 

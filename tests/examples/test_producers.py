@@ -1,0 +1,60 @@
+"""The producers' examples, run as they stand against a real gateway or broker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.system import running
+from tests.quality.source import ROOT
+from tests.streams.runtime.kafka_rig import Rig
+
+FOLDER = ROOT / "examples" / "producers"
+HTTP = {"python": (sys.executable, "http_python.py"), "node": ("node", "http_node.mjs"), "curl": ("sh", "http_curl.sh")}
+
+
+def need(program: str) -> None:
+    """Without the program the test is skipped, in CI it fails."""
+    if shutil.which(program) is None:
+        if os.environ.get("CI"):
+            message = f"{program} is not on PATH: install it"
+            raise RuntimeError(message)
+        pytest.skip(f"{program} is not on PATH")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The example's output."""
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("name", HTTP)
+async def test_an_example_speaks_to_the_gateway(name: str) -> None:
+    """Message, batch with one refusal, and CloudEvent arrive; run again they are the same events (R-003-05, A15)."""
+    command, file = HTTP[name]
+    need(sys.executable if name == "python" else name)
+    async with running() as system:
+        done = await asyncio.to_thread(run, command, str(FOLDER / file), system.url)
+        again = await asyncio.to_thread(run, command, str(FOLDER / file), system.url)
+        events = system.values("channel.events", f"demo/app/c-{name}")
+
+    assert (0, 0, "") == (done.returncode, again.returncode, done.stderr)
+    assert [f"{name}-1", f"{name}-2", f"{name}-4"] == [event.id for event in events]
+    assert ["message", "heartbeat", "rating"] == [event.body.kind for event in events]
+    assert "body.score" in done.stdout
+
+
+@pytest.mark.kafka
+def test_the_library_example_speaks_to_the_broker(broker: str, tmp_path: Path) -> None:
+    """Twenty events are with the broker when the example ends, and the refused one is named by its field (C21)."""
+    rig = Rig(broker, tmp_path)
+    rig.reset()
+    done = run(sys.executable, str(FOLDER / "kafka_python.py"), rig.bootstrap, str(tmp_path))
+
+    assert ("refused: body.kind: missing\nsent: 20\n", 0) == (done.stdout, done.returncode)
+    assert 20 == len(rig.records("channel.events"))
