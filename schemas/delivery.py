@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import Duration, Id, Json, Language, Millis, Model, Name, Text
+from schemas.events import Seal
 
 
 class DeliveryState(StrEnum):
@@ -50,6 +51,7 @@ class OutboundMessage(Model):
     in_reply_to: Id | None = None
     evidence: tuple[EvidenceRef, ...] = ()
     claims_success: bool = Field(default=False, description="says that something was done: needs a success result")
+    seal: Seal | None = Field(default=None, description="the clear `text` as JSON, where a colleague's was masked")
 
 
 class Receipt(Model):

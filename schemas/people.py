@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import Id, Json, Millis, Model, Name, Text
+from schemas.events import Seal
 
 
 class HumanRequest(Model):
@@ -36,5 +37,6 @@ class HumanDecision(Model):
     decided_at: Millis
     request_id: Id | None = None
     call_hash: str | None = None
-    reason: Text = ""
-    text: Text = Field(default="", description="a reply's words to the customer")
+    reason: Text = Field(default="", description="masked")
+    text: Text = Field(default="", description="a reply's words to the customer, masked")
+    seal: Seal | None = Field(default=None, description="the clear `text` and `reason` as JSON, where they were masked")

@@ -167,6 +167,7 @@ class MessageState(Model):
     in_reply_to: Id | None = None
     evidence: tuple[EvidenceRef, ...] = ()
     claims_success: bool = False
+    seal: dict[str, Json] | None = Field(default=None, description="the clear text, sealed; the sender opens it")
     queued_at: int
     sent_at: int | None = Field(default=None, description="append time of the attempt's first receipt")
     at: dict[str, int | None] = Field(default={}, description="state to the provider's time, null if it gave none")

@@ -15,6 +15,7 @@ from schemas import codec
 from schemas.base import readable
 from schemas.events import Attachment, Body, ChannelEvent, EditBody, MessageBody, RatingBody, RawEvent
 from schemas.partition import place
+from schemas.people import HumanDecision
 from schemas.topics import RAW_TOPIC
 from streams.runtime.ports import Fact, Outgoing
 from streams.runtime.wire import fact_record
@@ -50,6 +51,16 @@ def intake(raw: RawEvent, keys: KeyStore) -> ChannelEvent:
         id=raw.id, shop=raw.shop, channel=raw.channel, sender=raw.sender, occurred_at=raw.occurred_at,
         body=masked, source=raw.source, event_id=event_id(raw), seal=hidden,
     )  # fmt: skip
+
+
+def staff_word(decision: HumanDecision, conversation: str, keys: KeyStore) -> HumanDecision:
+    """A person's decision as it travels: its words masked, the clear ones sealed beside them where any were."""
+    text, reason = _shown(decision.text), _shown(decision.reason)
+    if (text, reason) == (decision.text, decision.reason):
+        return decision
+    clear = orjson.dumps({"text": decision.text, "reason": decision.reason})
+    hidden = seal(keys, conversation, clear, context=decision.decision_id.encode())
+    return decision.model_copy(update={"text": text, "reason": reason, "seal": hidden})
 
 
 def channel_event_record(event: ChannelEvent, partitions: int, now_ms: int, trace: str = "") -> Outgoing:

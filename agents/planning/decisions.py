@@ -20,7 +20,7 @@ def on_decision(desk: Desk, decision: HumanDecision) -> None:
         _release(desk, decision)
     else:
         desk.draft.reason("planning.staff_reply", f"{decision.by} answers", decision.decision_id)
-        desk.say("common.staff", {"staff_text": decision.text}, kind="staff")
+        desk.say("common.staff", {"staff_text": decision.text}, kind="staff", seal=decision.seal)
 
 
 def _takeover(desk: Desk, decision: HumanDecision) -> None:

@@ -11,6 +11,7 @@ from agents.planning.plans import plan_of
 from agents.replies.claims import ClaimError, Proofs, render
 from schemas.base import Model
 from schemas.delivery import EvidenceRef, OutboundMessage
+from schemas.events import Seal
 from schemas.step import Draft
 
 FlowDict = dict[str, Any]
@@ -98,6 +99,7 @@ class Desk:
         evidence: Sequence[EvidenceRef] = (),
         choices: Sequence[str] | None = None,
         kind: str = "reply",
+        seal: Seal | None = None,
     ) -> bool:
         """Publish one message of an approved template; False when its claims are not carried (E07)."""
         if self.muted:
@@ -113,7 +115,7 @@ class Desk:
             message_id=self.draft.new_id("out"), session_id=self.session_id,
             kind="staff" if kind == "staff" else "reply", template_id=message.template_id, params=message.params,
             language=message.language, text=message.text, choices=message.choices, in_reply_to=self.in_reply_to,
-            evidence=message.evidence, claims_success=message.claims_success,
+            evidence=message.evidence, claims_success=message.claims_success, seal=seal,
         ))  # fmt: skip
         self.draft.reason("planning.say", template_id, *(ref.id for ref in evidence))
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.delivery import Choice, DeliveryStatus, EvidenceRef, OutboundMessage, Receipt
+from schemas.events import Seal
 from schemas.people import HumanRequest
 from schemas.step import Draft
 from streams.delivery.settings import DeliverySettings
@@ -176,7 +177,7 @@ def again(message_id: str, message: dict[str, Any]) -> OutboundMessage:
         template_id=message["template_id"], params=message["params"], language=message["language"],
         text=message["text"], choices=tuple(Choice(**choice) for choice in message["choices"]),
         in_reply_to=message["in_reply_to"], evidence=tuple(EvidenceRef(**ref) for ref in message["evidence"]),
-        claims_success=message["claims_success"],
+        claims_success=message["claims_success"], seal=Seal(**message["seal"]) if message.get("seal") else None,
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from streams.gateway.pages import PAGES
 from streams.gateway.publisher import Publisher
 from streams.gateway.reading import RefusedError
 from streams.gateway.stream import Streams
+from streams.intake import staff_word
 from streams.metrics import Metrics, MetricsPort
 from streams.runtime.ports import Clock, Fact, SendPort
 from streams.settings import Settings
@@ -59,6 +60,7 @@ class Gateway:
         self.metrics = metrics or Metrics()
         self._settings = settings
         self._publisher = Publisher(send, settings.partitions, clock)
+        self._keys = keys
         self._desk = Desk(functools.partial(self._publish, "event"), keys, functools.partial(self._gone, "event"))
         self._clock = clock
         self.spool = Spool() if spool is None else spool  # an empty one is false
@@ -126,6 +128,7 @@ class Gateway:
         made = {"decision_id": fresh_id("decision"), "decided_at": self._clock.now_ms()}
         conversation, decision = reading.read_addressed(HumanDecision, await reading.read_json(request), **made)
         reading.check_decision(decision)
+        decision = staff_word(decision, conversation, self._keys)
         await self._publish("decision", Fact("human.decisions", conversation, decision.decision_id, decision))
         return JSONResponse({"decision_id": decision.decision_id}, 202)
 

@@ -17,6 +17,7 @@ from streams.channels.registry import senders_of
 from streams.clock import SystemClock
 from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
+from streams.effects.unseal import Unsealing
 from streams.metrics import Metrics
 from streams.processors import delivery, feedback, perception, planning, session, system, tools
 from streams.runtime.ports import Clock, EffectHandler
@@ -84,9 +85,10 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
     clock, keys = SystemClock(), open_key_store(settings.data_dir, settings.master_key_file)
     limits = httpx.Limits(max_connections=CALLS, max_keepalive_connections=CALLS)
     async with HttpxAiohttpClient(limits=limits) as client:
+        sender = SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock))
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),
-            "send": SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock)),
+            "send": Unsealing(sender, keys),
         }
         try:
             yield Table(rows(settings, keys), keys, handlers)

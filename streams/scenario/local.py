@@ -10,6 +10,7 @@ import httpx
 
 from memory.sealing import MemoryKeyStore
 from streams.demo.shop.app import build_shop
+from streams.effects.unseal import Unsealing
 from streams.processors.wiring import rows, tool_handler
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import EffectHandler
@@ -30,7 +31,8 @@ async def local_world(settings: Settings) -> AsyncIterator[MemoryWorld]:
     shop = build_shop(":memory:", now_ms=clock.now_ms)
     inbox = Inbox(clock)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(shop), base_url=SHOP_URL) as client:
-        handlers: dict[str, EffectHandler] = {"tool": tool_handler(settings, client, keys, clock), "send": inbox}
+        tools = tool_handler(settings, client, keys, clock)
+        handlers: dict[str, EffectHandler] = {"tool": tools, "send": Unsealing(inbox, keys)}
         interlock = LocalInterlock(settings, rows(settings, keys), handlers, keys, clock)
         world = MemoryWorld(interlock, inbox, keys, clock, settings, client)
         reviewer = asyncio.create_task(world.review())

@@ -13,7 +13,7 @@ from schemas.base import Model
 from schemas.delivery import OutboundMessage, Receipt
 from schemas.events import Body, RawEvent
 from schemas.people import HumanDecision, HumanRequest
-from streams.intake import intake
+from streams.intake import intake, staff_word
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Clock, Effect, Fact
 from streams.scenario.expect import TOPICS, Observation, Row
@@ -168,7 +168,8 @@ class MemoryWorld:
         """A person's word; its id counts up, so that a run is the same every time."""
         self._numbers += 1
         decision = HumanDecision(decision_id=f"dec-{self._numbers}", by=BY, decided_at=self.clock.now_ms(), **fields)
-        await self.publish("human.decisions", conversation, decision, decision.decision_id)
+        masked = staff_word(decision, conversation, self.keys)
+        await self.publish("human.decisions", conversation, masked, decision.decision_id)
 
     def rows(self, conversation: str, topic: str) -> list[Row]:
         """The conversation's records of a topic, decoded."""
