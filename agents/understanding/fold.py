@@ -13,20 +13,43 @@ from functools import lru_cache
 
 from agents.understanding.numerals import spoken_digits
 
+Piece = tuple[int, int, str]  # start, end, what it becomes
+Pieces = Callable[[re.Match[str]], Iterator[Piece]]
+
 _SPOKEN = str.maketrans("零〇幺一二三四五六七八九", "001123456789")
 _SPOKEN_RUN = re.compile(r"(?<![0-9])[零〇幺一二三四五六七八九]{4,}(?![0-9])")
 _KEPT_CONTROLS = "\t\n\r"
 _VARIATION = {*map(chr, range(0xFE00, 0xFE10)), "\u034f"}
 _HAN = "[\u3400-\u9fff]"
-_HAN_GAP = re.compile(rf"(?<={_HAN})[ \t]+(?={_HAN})")
-# A picture's text is broken where its line was full. A line that begins with one of these may be a wish of its own.
-_STARTS_ZH = "我帮请麻查退换订单地电手还另再顺什怎多少能可为你想要给把取投开发申物快谢好不"
-_STARTS_EN = (
+_SPACES = re.compile(  # between a Chinese character and what it touches a space says nothing; elsewhere one is enough
+    rf"(?<={_HAN})[ \t]+(?=[\u3400-\u9fffA-Za-z0-9])|(?<=[A-Za-z0-9])[ \t]+(?={_HAN})|(?<=\S )[ \t]+(?=\S)"
+)
+# A picture's text is broken where its line was full. A line stays one where it may begin a wish of its own, unless the
+# line before it can't end there.
+_OPEN_ZH = "要想把请帮给在是改退换查的我你这那个和跟订开申取买到从为路街道巷弄村镇"
+_BEGINS_ZH = "我|帮|请|麻烦|查|退(?!款)|换|还|另|再|顺便|取消|申请|转人|开发?票|改|投诉|谢|你好|订单|地址|电话"
+_OPEN_EN = (
+    r"\b(?:a|an|the|my|your|his|her|our|this|that|i|to|for|of|on|in|at|by|with|from|and|or|is|are|was|be|been|am|have|has|"
+    r"had|not|want|would|like|need|can|could|please|order|number|it|me|you|will|do|does|did|because|where|when|what|"
+    r"cancel|refund|return|exchange|track|change|check|send|find|see|get)"
+)
+_BEGINS_EN = (
     r"i\b|i'|please|can\b|could|where|when|what|how|why|and\b|also|then|my\b|refund|return|exchange|cancel|track|"
     r"change|check|order\b|hi\b|hello|thanks?|yes\b|no\b|not\b|is\b|do\b|the order"
 )
-_HAN_BREAK = re.compile(rf"(?<={_HAN})[ \t]*\r?\n[ \t]*(?={_HAN})(?![{_STARTS_ZH}])")
-_WORD_BREAK = re.compile(rf"(?<=[a-z])[ \t]*\r?\n[ \t]*(?=[a-z])(?!{_STARTS_EN})")
+_BREAK_ZH = re.compile(
+    rf"(?<=[{_OPEN_ZH}])[ \t]*\r?\n[ \t]*(?=[\u3400-\u9fffA-Za-z0-9])"
+    rf"|(?<={_HAN})[ \t]*\r?\n[ \t]*(?={_HAN})(?!{_BEGINS_ZH})"
+    r"|(?<=[0-9])[ \t]*\r?\n[ \t]*(?=[号元块件个日月年天点码楼室层栋的])|[ \t]*\r?\n[ \t]*(?=[。！？，,;.?!])"
+)
+_LINE = re.compile(r"(?<=\S)[ \t]*\r?\n[ \t]*(?=[A-Za-z0-9#])")
+_ENDS_OPEN = re.compile(rf"{_OPEN_EN}$", re.IGNORECASE | re.ASCII)
+_NAME_GOES_ON = re.compile(r"(?:^|[ \n])(?:[A-Z][a-z]+|[0-9]{1,5})$", re.ASCII)  # "7 Hill / Lane"
+_BEGINS = re.compile(_BEGINS_EN, re.IGNORECASE | re.ASCII)
+_LONGEST_WORD = 12  # characters looked back at for an open word
+_FILLER = re.compile(
+    rf"[呃唔]+(?={_HAN})|(?<![A-Za-z])(?:u[mh]+|erm+|hmm+)\b[, ]+(?=[A-Za-z])", re.IGNORECASE | re.ASCII
+)
 _SAID = r"(?:(?:double|triple) )?(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
 _SAID_RUN = re.compile(
     rf"(?<![A-Za-z]){_SAID}(?:[ \-]+{_SAID}){{2,}}(?![A-Za-z])",
@@ -74,8 +97,9 @@ def fold(text: str) -> Folded:
     if not view.isascii():
         view = _SPOKEN_RUN.sub(lambda run: run[0].translate(_SPOKEN), view)
     folded = Folded(view, origin, ends)
-    for pattern, said in _MENDED:
-        folded = _mended(folded, pattern, said)
+    for hint, pattern, pieces in _MENDED:
+        if hint.search(folded.text):
+            folded = _mended(folded, pattern, pieces)
     return folded
 
 
@@ -93,17 +117,15 @@ def _widths(text: str) -> tuple[str, tuple[int, ...]]:
     return "".join(parts), tuple(origin)
 
 
-def _mended(folded: Folded, pattern: re.Pattern[str], said: Callable[[str], str]) -> Folded:
-    """Each match replaced; what it becomes stands for the whole match's raw span, digit words one by one."""
+def _mended(folded: Folded, pattern: re.Pattern[str], pieces: Pieces) -> Folded:
+    """Each piece replaced; what it becomes stands for the whole piece's raw span."""
     text = folded.text
-    if pattern is _SAID_RUN and not _MAY_BE_SAID.search(text):
-        return folded
     parts: list[str] = []
     origin: list[int] = []
     ends: list[int] = []
     done = 0
     for match in pattern.finditer(text):
-        for start, end, becomes in _pieces(match, said):
+        for start, end, becomes in pieces(match):
             parts += (text[done:start], becomes)
             origin += [*folded.origin[done:start], *[folded.origin[start]] * len(becomes)]
             ends += [*folded.ends[done:start], *[folded.ends[end - 1]] * len(becomes)]
@@ -113,25 +135,37 @@ def _mended(folded: Folded, pattern: re.Pattern[str], said: Callable[[str], str]
     return Folded("".join([*parts, text[done:]]), (*origin, *folded.origin[done:]), (*ends, *folded.ends[done:]))
 
 
-def _pieces(match: re.Match[str], said: Callable[[str], str]) -> Iterator[tuple[int, int, str]]:
-    if match.re is not _SAID_RUN:
-        yield *match.span(), said(match[0])
+def _dropped(match: re.Match[str]) -> Iterator[Piece]:
+    yield *match.span(), ""
+
+
+def _joined(match: re.Match[str]) -> Iterator[Piece]:
+    """A line's end as a space, where the sentence goes on."""
+    text, start, end = match.string, *match.span()
+    open_before = _ENDS_OPEN.search(text[max(0, start - _LONGEST_WORD) : start]) is not None
+    goes_on = text[start - 1].islower() and text[end].islower() and not _BEGINS.match(text, end)
+    named = _NAME_GOES_ON.search(text[max(0, start - _LONGEST_WORD) : start]) and text[end].isupper()
+    if open_before or goes_on or (named and not _BEGINS.match(text, end)):
+        yield start, end, " "
+
+
+def _said(match: re.Match[str]) -> Iterator[Piece]:
+    """Each word, with the gap before it, is its digits: a part of a number still has a span of its own."""
+    if len(spoken_digits(match[0])) < _SHORTEST_SAID:
         return
-    if len(said(match[0])) < _SHORTEST_SAID:
-        return
-    # Each word, with the gap before it, is its digits: a part of a number still has a span of its own.
     at = match.start()
     for word in _SAID_WORD.finditer(match[0]):
         end = match.start() + word.end()
-        yield at, end, said(word[0])
+        yield at, end, spoken_digits(word[0])
         at = end
 
 
-_MENDED: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
-    (_HAN_BREAK, lambda _: ""),
-    (_HAN_GAP, lambda _: ""),
-    (_WORD_BREAK, lambda _: " "),
-    (_SAID_RUN, spoken_digits),
+_MENDED: tuple[tuple[re.Pattern[str], re.Pattern[str], Pieces], ...] = (  # a first look that costs little, pattern, ...
+    (re.compile("\n"), _BREAK_ZH, _dropped),
+    (re.compile("\n"), _LINE, _joined),
+    (re.compile("[呃唔]|[um][mhr]", re.IGNORECASE), _FILLER, _dropped),
+    (re.compile("[ \t]"), _SPACES, _dropped),
+    (_MAY_BE_SAID, _SAID_RUN, _said),
 )
 
 

@@ -10,7 +10,8 @@ from agents.understanding.money import Hit
 
 _LONGEST = 300  # characters of an answer that may still be an address
 _NEXT = (  # words that do not belong to an address any more
-    r"[嗯呃额啊]|收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗|thanks?|thank you|please|phone|tel\b"
+    r"[嗯呃额啊]|收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗"
+    r"|thanks?|thank you|please|phone|tel\b"
     r"|and (?:also|then|please|where|when|what|how|can|could|track|check|refund|tell|i)\b"
 )
 _ZH_STOP = rf"(?=[,。;!?\n]*(?:$|[。;!?\n]|,? ?(?:那个|这个|就是)?(?:{_NEXT})))"
