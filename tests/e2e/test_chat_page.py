@@ -148,6 +148,15 @@ async def test_reports_wait_for_idle_time(customer: Customer) -> None:
     assert customer.system.now() - 60_000 < (shown.occurred_at or 0) <= customer.system.now() - 150
 
 
+async def test_a_customer_who_leaves_at_once_has_seen_it(customer: Customer) -> None:
+    """No idle time before the page is left: the report goes out on the way (R-002-33: a third leaves within 5 s)."""
+    await customer.page.evaluate("window.requestIdleCallback = () => { window.asked = true; }")
+    name = await customer.hears()
+    await customer.page.wait_for_function("window.asked")
+    await customer.page.goto("about:blank")
+    await until(lambda: customer.reported("displayed") == [name])
+
+
 async def test_a_reload_goes_on_where_it_was(customer: Customer) -> None:
     """The same customer, the messages of before, and those that came while the page was closed; each once."""
     await customer.hears("before")
@@ -188,15 +197,18 @@ async def test_without_network_nothing_is_lost_or_doubled(customer: Customer) ->
         await route.fetch()  # the gateway has it
         await route.abort()  # and the browser never knows
 
+    texts = [
+        f"text {number}" * 2_500 for number in range(6)
+    ]  # together more than a request may have that outlives a page
     await customer.context.set_offline(True)
-    for number in range(3):
-        await customer.says(f"text {number}")
-    assert 3 == await customer.page.locator(".ilk-queued").count()
+    for text in texts:
+        await customer.says(text)
+    assert 6 == await customer.page.locator(".ilk-queued").count()
     await customer.page.route("**/v1/batch", lose, times=1)
     await customer.context.set_offline(False)
     await until(lambda: lost == 1)
-    await customer.page.locator(".ilk-sent").nth(2).wait_for()
-    assert ["text 0", "text 1", "text 2"] == customer.said()
+    await customer.page.locator(".ilk-sent").nth(5).wait_for()
+    assert texts == customer.said()
 
 
 async def test_what_is_refused_is_shown_as_not_sent(customer: Customer) -> None:

@@ -17,6 +17,8 @@
   const POST_MS = 15_000;
   const IDLE_MS = 2_000; // a report waits for idle time at most this long
   const BATCH = 50;
+  const REPORTS = 50; // at the same time
+  const SMALL = 4_000; // characters
   const KEPT = 200; // messages that a reload shows again
   const RATED = new Set(["reply", "staff", "notice"]);
   const WORDS = {
@@ -38,8 +40,7 @@
       this.prefix = prefix;
       try {
         this.area = window.localStorage;
-        this.area.setItem(`${prefix}probe`, "");
-        this.area.removeItem(`${prefix}probe`);
+        this.area.getItem(prefix);
       } catch {
         const map = new Map();
         this.area = {
@@ -50,32 +51,30 @@
     }
 
     get(name, otherwise = null) {
-      try {
-        return JSON.parse(this.area.getItem(this.prefix + name)) ?? otherwise;
-      } catch {
-        return otherwise; // somebody else wrote there
-      }
+      try { return JSON.parse(this.area.getItem(this.prefix + name)) ?? otherwise; }
+      catch { return otherwise; } // somebody else wrote there
     }
 
     set(name, value) {
       try {
         this.area.setItem(this.prefix + name, JSON.stringify(value));
-      } catch (error) {
-        console.warn("interlock: the browser's storage is full", error); // a reload will not know this value
+        return true;
+      } catch {
+        return false; // full
       }
     }
 
     remove(name) { this.area.removeItem(this.prefix + name); }
 
     names(start) {
-      const keys = Array.from({ length: this.area.length }, (_, at) => this.area.key(at));
-      return keys.filter((key) => key.startsWith(this.prefix + start)).map((key) => key.slice(this.prefix.length)).sort();
+      const keys = Array.from({ length: this.area.length }, (_, at) => this.area.key(at)).sort();
+      return keys.filter((key) => key.startsWith(this.prefix + start)).map((key) => key.slice(this.prefix.length));
     }
   }
 
   /** Calls `work` until it says true, one call at a time, with growing pauses; `wake` tries at once. */
   class Retrying {
-    constructor(work) { this.work = work; this.running = false; this.again = false; this.pause = RETRY_MS; this.timer = 0; }
+    constructor(work) { Object.assign(this, { work, running: false, again: false, pause: RETRY_MS, timer: 0 }); }
 
     wake({ patient = true } = {}) {
       if (!patient) this.pause = RETRY_MS;
@@ -116,6 +115,8 @@
       this.conversation = `${shop}/${channel}/${known}`;
       this.store = new Store(`interlock:${base}:${this.conversation}:`);
       this.entries = new Map(this.store.get("log", []).map((entry) => [entry.id, entry]));
+      this.end = new AbortController();
+      this.ended = { signal: this.end.signal };
       this.queue = new Retrying(() => this.sendQueue());
       this.reports = new Retrying(() => this.sendReports());
     }
@@ -125,30 +126,25 @@
       this.listen();
       this.beat();
       this.beating = setInterval(() => this.beat(), BEAT_MS);
-      this.online = () => {
-        for (const one of [this.queue, this.reports]) one.wake({ patient: false });
-        this.beat();
-      };
-      window.addEventListener("online", this.online);
-      this.queue.wake();
-      this.reports.wake();
+      const resume = () => { for (const one of [this.queue, this.reports]) one.wake({ patient: false }); };
+      window.addEventListener("online", resume, this.ended);
+      // a customer who leaves within seconds leaves no idle time: what was seen is told on the way out
+      window.addEventListener("pagehide", () => this.reports.wake(), this.ended);
+      resume();
     }
 
     close() {
+      this.end.abort();
       clearInterval(this.beating);
       clearTimeout(this.reconnecting);
-      window.removeEventListener("online", this.online);
-      this.source?.close();
-      this.queue.close();
-      this.reports.close();
+      for (const one of [this.source, this.queue, this.reports]) one.close();
     }
 
     /** Send a text; the id of the message. */
     send(text) {
       const id = freshId();
       this.keep({ id, own: true, text, state: "queued" });
-      this.put({ kind: "message", message_id: id, text });
-      return id;
+      return this.put({ kind: "message", message_id: id, text });
     }
 
     /** The whole new text of a message of one's own. */
@@ -169,20 +165,12 @@
       this.put({ kind: "rating", ...(thumb ? { thumb } : { score }), message_id: messageId, text });
     }
 
-    /** The customer saw the message. Counts once. */
-    displayed(id) {
+    /** The customer saw the message (`displayed`), or clicked it (`read`). Each counts once. */
+    seen(id, state) {
       const entry = this.entries.get(id);
-      if (!entry || entry.own || entry.displayed) return;
-      this.keep({ ...entry, displayed: { at: Date.now(), told: false } });
-      this.whenIdle();
-    }
-
-    /** The customer clicked the message or answered it. Counts once. */
-    read(id) {
-      const entry = this.entries.get(id);
-      if (!entry || entry.own || entry.read) return;
-      this.displayed(id);
-      this.keep({ ...this.entries.get(id), read: { at: Date.now(), told: false } });
+      if (!entry || entry.own || entry[state]) return;
+      this.keep({ ...entry, [state]: { at: Date.now(), told: false } });
+      if (state === "read") this.seen(id, "displayed");
       this.whenIdle();
     }
 
@@ -190,8 +178,7 @@
       if (this.idle) return;
       this.idle = true;
       const report = () => { this.idle = false; this.reports.wake(); };
-      if (window.requestIdleCallback) window.requestIdleCallback(report, { timeout: IDLE_MS });
-      else setTimeout(report, 200);
+      (window.requestIdleCallback ?? setTimeout)(report, window.requestIdleCallback ? { timeout: IDLE_MS } : 200);
     }
 
     keep(entry) {
@@ -204,10 +191,11 @@
     put(body) {
       const event = { id: freshId(), occurred_at: Date.now(), body };
       // a key each: two windows of one customer must not write over each other's queue
-      const order = (this.store.get("order", 0)) + 1;
+      const order = this.store.get("order", 0) + 1;
       this.store.set("order", order);
-      this.store.set(`out:${String(order).padStart(12, "0")}:${event.id}`, event);
-      this.queue.wake();
+      if (this.store.set(`out:${String(order).padStart(12, "0")}:${event.id}`, event)) this.queue.wake();
+      else this.judged(body, false);
+      return body.message_id;
     }
 
     /** Hand in what waits, oldest first; true when nothing is left. */
@@ -217,40 +205,45 @@
         const names = this.store.names("out:").slice(0, size);
         if (!names.length) return true;
         const answer = await this.post("/v1/batch", { ...this.who, events: names.map((name) => this.store.get(name)) });
-        if (answer.status !== 202 && answer.status !== 207) {
-          if (retriable(answer.status)) return false;
-          if (size > 1) { size = 1; continue; } // refused as a whole: find the one that is at fault
+        if (retriable(answer.status)) return false;
+        if (answer.ok) {
+          const { results } = await answer.json();
+          for (const one of results) if (!one.error?.retry) this.taken(names[one.index], !one.error);
+          if (results.some((one) => one.error?.retry)) return false;
+        } else if (names.length > 1) {
+          size = 1; // refused as a whole: find the one that is at fault
+        } else {
           this.taken(names[0], false);
           size = BATCH;
-          continue;
         }
-        const { results } = await answer.json();
-        for (const one of results) if (!one.error?.retry) this.taken(names[one.index], !one.error);
-        if (results.some((one) => one.error?.retry)) return false;
       }
     }
 
     taken(name, accepted) {
-      const body = this.store.get(name)?.body;
+      const { body } = this.store.get(name);
       this.store.remove(name);
-      const entry = body?.kind === "message" && this.entries.get(body.message_id);
-      if (entry && entry.state === "queued") this.keep({ ...entry, state: accepted ? "sent" : "refused" });
+      this.judged(body, accepted);
     }
 
+    judged(body, accepted) {
+      const entry = body.kind === "message" && this.entries.get(body.message_id);
+      if (entry?.state === "queued") this.keep({ ...entry, state: accepted ? "sent" : "refused" });
+    }
+
+    /** Side by side: a page that is being left has no time for one after the other. */
     async sendReports() {
-      for (const { id } of [...this.entries.values()]) {
-        for (const state of ["displayed", "read"]) {
-          const report = this.entries.get(id)?.[state];
-          if (!report || report.told) continue;
-          const answer = await this.post("/v1/receipts", {
-            conversation: this.conversation, receipt_id: `${id}:${state}`, message_id: id, state,
-            occurred_at: report.at, source: "client",
-          });
-          if (retriable(answer.status)) return false;
-          this.keep({ ...this.entries.get(id), [state]: { ...report, told: true } });
-        }
-      }
-      return true;
+      const both = [...this.entries.values()].flatMap((entry) => ["displayed", "read"].map((state) => [entry, state]));
+      const due = both.filter(([entry, state]) => entry[state] && !entry[state].told);
+      this.reports.again = due.length > REPORTS;
+      const sent = due.slice(0, REPORTS).map(async ([{ id }, state]) => {
+        const occurred = this.entries.get(id)[state].at;
+        const what = { conversation: this.conversation, receipt_id: `${id}:${state}`, message_id: id, source: "client" };
+        const answer = await this.post("/v1/receipts", { ...what, state, occurred_at: occurred });
+        if (retriable(answer.status)) return false;
+        this.keep({ ...this.entries.get(id), [state]: { at: occurred, told: true } });
+        return true;
+      });
+      return (await Promise.all(sent)).every(Boolean);
     }
 
     beat() {
@@ -275,18 +268,16 @@
     }
 
     /** A message of ours; one that comes again is the same one (its id says so). */
-    hear(message) {
-      const known = this.entries.get(message.message_id);
-      const { message_id: id, text, kind, choices } = message;
-      this.keep({ ...known, id, text, kind, choices, own: false });
+    hear({ message_id: id, text, kind, choices }) {
+      this.keep({ ...this.entries.get(id), id, text, kind, choices, own: false });
     }
 
     post(path, body) {
-      const signal = AbortSignal.timeout ? AbortSignal.timeout(POST_MS) : undefined;
-      return fetch(this.base + path, {
-        method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" },
-        keepalive: true, credentials: "same-origin", signal,
-      });
+      const headers = { "content-type": "application/json" };
+      const text = JSON.stringify(body);
+      // a request that outlives its page must be small: browsers refuse more than 64 KiB of them
+      const limits = { keepalive: text.length < SMALL, signal: AbortSignal.timeout?.(POST_MS) };
+      return fetch(this.base + path, { method: "POST", body: text, headers, ...limits });
     }
   }
 
@@ -302,18 +293,16 @@
   class View {
     constructor(root, language) {
       this.words = WORDS[language?.toLowerCase().startsWith("zh") ? "zh" : "en"];
-      this.log = make("ol", { className: "ilk-log" });
-      this.log.setAttribute("aria-live", "polite");
-      this.log.setAttribute("aria-label", this.words.log);
-      this.input = make("textarea", { rows: 1, maxLength: 20_000, placeholder: this.words.placeholder });
-      this.input.setAttribute("aria-label", this.words.placeholder);
+      this.log = make("ol", { className: "ilk-log", ariaLive: "polite", ariaLabel: this.words.log });
+      const { placeholder } = this.words;
+      this.input = make("textarea", { rows: 1, maxLength: 20_000, placeholder, ariaLabel: placeholder });
       const form = make("form", { className: "ilk-form" }, this.input, make("button", { textContent: this.words.send }));
       form.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
       this.input.addEventListener("keydown", (event) => {
         // Enter also ends a word of an input method, and must not send it
-        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        if (event.key === "Enter" && !event.shiftKey && !event.isComposing) form.requestSubmit();
+        else return;
         event.preventDefault();
-        this.submit();
       });
       root.replaceChildren(this.log, form);
       this.rows = new Map();
@@ -324,9 +313,8 @@
 
     submit() {
       const text = this.input.value.trim();
-      if (!text) return;
       this.input.value = "";
-      this.chat.send(text);
+      if (text) this.chat.send(text);
     }
 
     observed(seen) {
@@ -342,10 +330,10 @@
     tell() {
       if (document.visibilityState !== "visible") return;
       for (const id of this.inSight) {
-        this.inSight.delete(id);
-        this.chat.displayed(id);
+        this.chat.seen(id, "displayed");
         this.observer.unobserve(this.rows.get(id));
       }
+      this.inSight.clear();
     }
 
     show(entry) {
@@ -355,11 +343,12 @@
       row.className = `ilk-message ${entry.own ? "ilk-own" : "ilk-theirs"} ilk-${entry.state ?? entry.kind ?? "sent"}`;
       row.querySelector(".ilk-text").textContent = entry.state === "recalled" ? this.words.recalled : entry.text;
       const state = row.querySelector(".ilk-state");
-      if (state) state.textContent = this.words[entry.state] ?? "";
-      const recall = row.querySelector(".ilk-recall");
-      if (recall) recall.hidden = entry.state !== "sent";
+      if (entry.own) {
+        state.textContent = this.words[entry.state] ?? "";
+        row.querySelector(".ilk-recall").hidden = entry.state !== "sent";
+      }
       for (const button of row.querySelectorAll(".ilk-rate")) {
-        button.setAttribute("aria-pressed", String(button.value === entry.rated));
+        button.ariaPressed = String(button.value === entry.rated);
       }
       // who reads further up is left there
       if (!known && (entry.own || scrollHeight - scrollTop - clientHeight < 50)) row.scrollIntoView({ block: "end" });
@@ -368,47 +357,43 @@
     add(entry) {
       const row = make("li", {}, make("div", { className: "ilk-text" }));
       row.dataset.id = entry.id;
-      if (entry.own) row.append(...this.ownTools(entry));
-      else row.append(...this.theirTools(entry));
+      row.append(...(entry.own ? this.ownTools(entry) : this.theirTools(entry)));
       this.rows.set(entry.id, row);
       this.log.append(row);
       if (!entry.own) {
-        row.addEventListener("click", () => this.chat.read(entry.id));
+        row.addEventListener("click", () => this.chat.seen(entry.id, "read"));
         if (!entry.displayed) this.observer.observe(row);
       }
       return row;
     }
 
     ownTools(entry) {
-      const recall = make("button", { type: "button", className: "ilk-recall", textContent: this.words.recall });
-      recall.addEventListener("click", () => this.chat.recall(entry.id));
+      const recall = this.button("ilk-recall", this.words.recall, () => this.chat.recall(entry.id));
       return [make("span", { className: "ilk-state" }), recall];
     }
 
     theirTools(entry) {
-      const tools = [];
-      if (entry.choices?.length) tools.push(make("div", { className: "ilk-choices" }, ...this.choices(entry)));
+      const tools = [make("div", { className: "ilk-choices" }, ...this.choices(entry))];
       if (RATED.has(entry.kind)) {
-        tools.push(make("div", { className: "ilk-rating" }, ...[["up", "👍"], ["down", "👎"]].map(([thumb, sign]) => {
-          const button = make("button", { type: "button", className: "ilk-rate", value: thumb, textContent: sign });
-          button.setAttribute("aria-label", this.words[thumb]);
-          button.addEventListener("click", () => this.chat.rate({ messageId: entry.id, thumb }));
-          return button;
-        })));
+        const thumbs = Object.entries({ up: "👍", down: "👎" }).map(([value, sign]) => this.button("ilk-rate", sign,
+          () => this.chat.rate({ messageId: entry.id, thumb: value }), { value, ariaLabel: this.words[value] }));
+        tools.push(make("div", { className: "ilk-rating" }, ...thumbs));
       }
       return tools;
     }
 
     choices(entry) {
-      const buttons = entry.choices.map(({ number, label }) => {
-        const button = make("button", { type: "button", className: "ilk-choice", textContent: `${number}. ${label}` });
-        button.addEventListener("click", () => {
-          for (const other of buttons) other.disabled = true; // one answer to one question
-          this.chat.send(String(number));
-        });
-        return button;
-      });
+      const buttons = (entry.choices ?? []).map(({ number, label }) => this.button("ilk-choice", `${number}. ${label}`, () => {
+        for (const other of buttons) other.disabled = true; // one answer to one question
+        this.chat.send(String(number));
+      }));
       return buttons;
+    }
+
+    button(className, textContent, act, properties = {}) {
+      const made = make("button", { type: "button", className, textContent, ...properties });
+      made.addEventListener("click", act);
+      return made;
     }
   }
 
