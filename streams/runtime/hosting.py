@@ -16,6 +16,7 @@ from streams.runtime.ports import Clock, CommitPort, EffectHandler, OffsetsPort,
 from streams.runtime.recovery import recover
 from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.table import Row
+from streams.runtime.turns import Turns
 from streams.settings import Settings
 
 
@@ -32,6 +33,7 @@ class KafkaHost:
     metrics: MetricsPort
     snapshots: LocalSnapshots | None = None
     clock: Clock = field(default_factory=SystemClock)
+    turns: Turns = field(default_factory=Turns)
 
     def recover(self, partition: int, cancelled: Callable[[], bool]) -> Recovered:
         """Blocks; called on a thread, after the fence."""
@@ -45,5 +47,6 @@ class KafkaHost:
             # without a snapshot file a closed conversation stays in memory, so there is nothing to find
             residue=(lambda _: None) if snapshots is None else partial(snapshots.find, partition),
             snapshots=snapshots, metrics=self.metrics, open_seal=opener(self.keys),
+            turns=self.turns,
         )  # fmt: skip
         return PartitionRuntime(partition, self.rows, ports, self.settings)

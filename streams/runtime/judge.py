@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -28,7 +29,8 @@ class Ports:
     """The ends that one partition is given.
 
     `residue` finds a closed conversation's last state on disk; `open_seal` opens an input's seal for rows
-    that may; `answer` answers what a step `needs`, at once and from local data alone.
+    that may; `answer` answers what a step `needs`, at once and from local data alone; `turns` is entered
+    for a batch and its commit.
     """
 
     commit: CommitPort
@@ -42,6 +44,7 @@ class Ports:
     metrics: MetricsPort = field(default_factory=RecordedMetrics)
     open_seal: Callable[[Input], Any] = lambda _: None
     answer: Callable[[str, Any], Any] = lambda _, __: None
+    turns: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
 _DROPPED: Mapping[str, MetricName] = {

@@ -211,12 +211,14 @@ class PartitionRuntime:
             self._wake.clear()
             while not self._closing:
                 self._committing = True
-                batch = await self._batch()
-                if not batch:
-                    break
-                # its own task, shielded: a close waits for a commit that was handed over, and does not break it off
-                self._commit_task = asyncio.create_task(self._commit(batch))
-                await asyncio.shield(self._commit_task)
+                # decided only when it can be committed: what comes in while it waits is in the same transaction
+                async with self._ports.turns():
+                    batch = await self._batch()
+                    if not batch:
+                        break
+                    # its own task, shielded: a close waits for a commit that was handed over, and does not break it off
+                    self._commit_task = asyncio.create_task(self._commit(batch))
+                    await asyncio.shield(self._commit_task)
             self._committing = False
 
     async def _batch(self) -> list[Ready]:
