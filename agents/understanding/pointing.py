@@ -63,13 +63,14 @@ class Cues:
     """How a message points: `start` and `end` are code points of its text, 0 and 0 for a bare one.
 
     `kinds` are the kinds that it speaks of as known, `wanted` those that it asks for anew; `ordinal` counts from 1,
-    from the end when negative.
+    from the end when negative, and `several` says that there is more than one.
     """
 
     pointer: Pointer
     start: int = 0
     end: int = 0
     ordinal: int = 0
+    several: bool = False
     kinds: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
     trait: str | None = None
@@ -97,9 +98,11 @@ def cues(text: str, words: Vocabulary) -> Cues:
     traits = [kind for kind, pattern in words.traits if pattern.search(text)]
     found = Cues("kind" if kinds else "bare", *span, kinds=kinds, wanted=wanted,
                  trait=traits[0] if len(traits) == 1 else None)  # fmt: skip
-    ordinal = _ORDINAL.search(text)
-    if ordinal:
-        return replace(found, pointer="ordinal", start=ordinal.start(), end=ordinal.end(), ordinal=_number(ordinal))
+    ordinals = list(_ORDINAL.finditer(text))
+    if ordinals:
+        first = ordinals[0]
+        return replace(found, pointer="ordinal", start=first.start(), end=first.end(), ordinal=_number(first),
+                       several=len({_number(one) for one in ordinals}) > 1)  # fmt: skip
     for pointer, pattern in words.pointers:
         match = pattern.search(text)
         if match:

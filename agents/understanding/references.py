@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agents.understanding.fold import fold
+from agents.understanding.fold import Folded, fold
 from agents.understanding.pointing import Cues, Vocabulary, cues, vocabulary
 from agents.understanding.port import Found, Reading, Slots, Wish
 from agents.understanding.rules import asks
@@ -164,6 +164,8 @@ def _counted(found: Cues, window: Window, pool: Sequence[Candidate]) -> Pointed:
     said = [one for turn in window.kept for one in turn.said if any(thing.number for thing in one.things)]
     if not said:
         return Pointed("unknown", found, (), "no list was shown")
+    if found.several:
+        return Pointed("ambiguous", found, tuple(pool), "several numbers of the list")
     shown = sorted((thing for thing in said[-1].things if thing.number), key=lambda thing: thing.number or 0)
     at = found.ordinal - 1 if found.ordinal > 0 else len(shown) + found.ordinal
     if not 0 <= at < len(shown):
@@ -191,25 +193,40 @@ def resolve(reading: Reading, window: Window, extra: Iterable[Thing] = (), words
     known = words or vocabulary()
     if any(wish.slots.order_id or wish.slots.sku_id for wish in reading.wishes):
         return Resolved(reading, "named", "the customer named it")
-    at = next((at for at, wish in enumerate(reading.wishes) if wish.intent in known.bound), None)
-    if at is None:
+    first = next((wish for wish in reading.wishes if wish.intent in known.bound), None)
+    if first is None:
         return Resolved(reading, "none", "no wish is about an order")
-    folded = fold(window.message)
-    wish = reading.wishes[at]
-    told = {name: value for name in DESCRIBING if (value := getattr(wish.slots, name))}
-    pointed = point(folded.text, window, known, told, extra)
-    status, why = _allowed(pointed, wish, window, known, told)
-    if status != "filled" or pointed.candidate is None:
-        options = tuple(one.name for one in pointed.ranked) if status == "ambiguous" else ()
-        return Resolved(reading, status, why, options=options)
-    span = folded.raw(pointed.cues.start, pointed.cues.end) if pointed.cues.end else (0, len(window.message))
-    how = "described" if told and pointed.cues.pointer in ("kind", "bare") else pointed.cues.pointer
-    found = Found("reference", f"{pointed.candidate.name} ({how})", *span)
-    wishes = tuple(_filled(one, pointed.candidate, window)
-                   if one.intent in known.bound and _agrees(one.slots, pointed.candidate) else one
-                   for one in reading.wishes)  # fmt: skip
-    done = replace(reading, wishes=wishes, evidence=(*reading.evidence, found))
-    return Resolved(done, "filled", why, pointed.candidate.message_id or None)
+    folded, others = fold(window.message), tuple(extra)
+    # A wish that describes its thing is looked up by itself; one that does not means the same as the first.
+    told = {wish: _told(wish) or _told(first) for wish in reading.wishes if wish.intent in known.bound}
+    meant = {wish: _meant(folded.text, window, known, wish, told[wish], others) for wish in told}
+    wishes = tuple(_filled(wish, meant[wish].candidate, window) if wish in meant else wish for wish in reading.wishes)
+    pointed = meant[first]
+    evidence = tuple(_evidence(one, folded, told[wish]) for wish, one in meant.items() if one.candidate)
+    done = replace(reading, wishes=wishes, evidence=(*reading.evidence, *dict.fromkeys(evidence)))
+    options = tuple(one.name for one in pointed.ranked) if pointed.status == "ambiguous" else ()
+    message_id = pointed.candidate.message_id or None if pointed.candidate else None
+    return Resolved(done, pointed.status, pointed.why, message_id, options)
+
+
+def _told(wish: Wish) -> dict[str, str]:
+    return {name: value for name in DESCRIBING if (value := getattr(wish.slots, name))}
+
+
+def _meant(
+    text: str, window: Window, words: Vocabulary, wish: Wish, told: Mapping[str, str], extra: Sequence[Thing]
+) -> Pointed:
+    pointed = point(text, window, words, told, extra)
+    status, why = _allowed(pointed, wish, window, words, told)
+    return replace(pointed, status=status, why=why)
+
+
+def _evidence(pointed: Pointed, folded: Folded, told: Mapping[str, str]) -> Found:
+    """The words that point, or the whole message when it is described or bare."""
+    cue = pointed.cues
+    span = folded.raw(cue.start, cue.end) if cue.end else folded.raw(0, len(folded.text))
+    how = "described" if told and cue.pointer in ("kind", "bare") else cue.pointer
+    return Found("reference", f"{pointed.ranked[0].name} ({how})", *span)
 
 
 def _allowed(
@@ -229,13 +246,10 @@ def _allowed(
     return "none", "no word points to anything"
 
 
-def _agrees(slots: Slots, candidate: Candidate) -> bool:
-    """Nothing that this wish says of its thing speaks of another ("refund the blue one; where is the red one?")."""
-    return all(getattr(slots, name) in (None, candidate.values.get(name)) for name in DESCRIBING)
-
-
-def _filled(wish: Wish, candidate: Candidate, window: Window) -> Wish:
+def _filled(wish: Wish, candidate: Candidate | None, window: Window) -> Wish:
     """Empty slots only; "and the other one?" asks of the other what was asked before."""
+    if candidate is None:
+        return wish
     given = {**candidate.values, **({"order_id": candidate.name} if candidate.kind == "order" else {})}
     new = {name: value for name, value in given.items() if name in OF_THING and getattr(wish.slots, name) is None}
     slots: Slots = replace(wish.slots, **new)  # type: ignore[arg-type]

@@ -12,9 +12,10 @@ from memory.tokens import count
 @pytest.mark.parametrize(
     ("text", "most_real"),  # the highest count of o200k, Qwen 2.5, Qwen 3.6 and DeepSeek V4
     [
-        ("你好 world", 3),
+        ("你好 world", 2),
         ("", 0),
-        ("订单OD100001已签收，感谢您的耐心等待。", 18),
+        ("订单OD100001已签收，感谢您的耐心等待。", 17),
+        ("我要退那条蓝色裙子，尺码不合适，请尽快处理！", 19),
         ("Where is my parcel? It should have arrived.", 10),
     ],
 )

@@ -136,11 +136,22 @@ def test_last_time_is_not_now() -> None:
     assert "ambiguous" == resolved(SHOES, "上次那个到哪了", order("900"), order("901")).status
 
 
-def test_a_wish_about_another_thing_is_left_alone() -> None:
-    """In "refund the blue one; where is the red one?" one order is not used for both (case F01)."""
-    found = resolved(LIST, "那个蓝色外套我要退款，另外红色外套到哪了")
+@pytest.mark.parametrize(
+    ("text", "orders"),
+    [
+        ("那个蓝色的我要退款，另外红色的到哪了", ["1001", "1002"]),
+        ("那个绿色的我要退款，另外红色的到哪了", [None, "1002"]),
+        ("那个红色的我要退款，另外绿色的到哪了", ["1002", None]), ("最后一个我要退款，顺便查下物流", ["1003", "1003"]),
+    ],
+)  # fmt: skip
+def test_each_wish_gets_the_thing_that_it_describes(text: str, orders: list[str | None]) -> None:
+    """In "refund the blue one; where is the red one?" there are two; a wish without a description shares (case F01)."""
+    assert orders == [wish.slots.order_id for wish in resolved(LIST, text).reading.wishes]
 
-    assert all(wish.slots.order_id is None for wish in found.reading.wishes)
+
+def test_two_numbers_of_a_list_are_asked_for() -> None:
+    """Refunding the second and the third is not refunding the second."""
+    assert ("ambiguous", None) == ((found := resolved(LIST, "第二个和第三个都退款")).status, order_of(found))
 
 
 def test_what_a_flow_knows_of_an_order_tells_it_apart() -> None:
