@@ -72,6 +72,11 @@ class Outbox:
             "limit ?", (conversation, seq, limit))  # fmt: skip
         return [Stored(*row) for row in rows]
 
+    def newest(self) -> int:
+        """The highest place that any message ever had; 0 in a new file."""
+        row = self._db.execute("select seq from sqlite_sequence where name = 'outbox'").fetchone()
+        return 0 if row is None else int(row[0])
+
     def watch(self, conversation: str) -> asyncio.Event:
         """An event that is set at each new message of the conversation; give it back with `unwatch`."""
         news = asyncio.Event()

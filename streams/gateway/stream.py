@@ -34,6 +34,8 @@ class Streams:
     async def handle(self, request: Request) -> Response:
         """GET /v1/stream; with `once=true` it ends after what is there."""
         conversation, start = query_conversation(request), _start(request)
+        if start > self._outbox.newest():
+            start = 0  # a place of an outbox that is gone: from the start, as the client knows messages by their ids
         once = request.query_params.get("once") == "true"
         if self._closing or self._open.total() >= MAX_STREAMS or self._open[conversation] >= MAX_STREAMS_EACH:
             raise RefusedError(503, "busy", "too many open streams: come again")

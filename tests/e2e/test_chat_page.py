@@ -134,6 +134,12 @@ async def test_only_what_is_in_sight_is_reported(customer: Customer) -> None:
     await until(lambda: names[0] in customer.reported("displayed"))
 
 
+async def test_a_message_taller_than_the_window_is_seen_too(customer: Customer) -> None:
+    """Of a very long message no half is ever in sight: it counts when it fills half of the window."""
+    name = await customer.hears("line\n" * 600)
+    await until(lambda: customer.reported("displayed") == [name])
+
+
 async def test_reports_wait_for_idle_time(customer: Customer) -> None:
     """While the page is busy nothing is reported; the time is that of the display (R-002-33)."""
     await customer.page.evaluate("window.requestIdleCallback = (work) => { window.idle = work; }")

@@ -1,23 +1,19 @@
-/*
- * The browser client of the web channel: one file, no dependencies.
+/* The browser client of the web channel: one file, no dependencies.
  *
  *   <script src="/client.js" defer></script>
  *   <div data-interlock-chat data-shop="demo"></div>         mounts itself; or: InterlockChat.mount(element, {shop})
  *
  * What a customer does goes through a queue in the browser's storage under ids of its own, so that a lost answer, a
  * reload or a time without network neither loses nor repeats it. What we show is reported once a message, in idle time,
- * and only when it really was in sight. Texts are set as text, never as markup.
- */
+ * and only when it really was in sight. Texts are set as text, never as markup. */
 (() => {
   "use strict";
-
   const BEAT_MS = 10_000; // three missing ones, and the pipeline holds the customer to be gone
   const RETRY_MS = 1_000; // doubled up to RETRY_MAX_MS
   const RETRY_MAX_MS = 30_000;
   const POST_MS = 15_000;
   const IDLE_MS = 2_000; // a report waits for idle time at most this long
-  const BATCH = 50;
-  const REPORTS = 50; // at the same time
+  const BATCH = 50; // events in one request, and reports at the same time
   const SMALL = 4_000; // characters
   const KEPT = 200; // messages that a reload shows again
   const RATED = new Set(["reply", "staff", "notice"]);
@@ -29,8 +25,7 @@
   };
 
   function freshId() {
-    if (crypto.randomUUID) return crypto.randomUUID();
-    // pages without TLS have no randomUUID
+    if (crypto.randomUUID) return crypto.randomUUID(); // pages without TLS have none
     return Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
   }
 
@@ -56,16 +51,12 @@
     }
 
     set(name, value) {
-      try {
-        this.area.setItem(this.prefix + name, JSON.stringify(value));
-        return true;
-      } catch {
-        return false; // full
-      }
+      try { this.area.setItem(this.prefix + name, JSON.stringify(value)); }
+      catch { return false; } // full
+      return true;
     }
 
     remove(name) { this.area.removeItem(this.prefix + name); }
-
     names(start) {
       const keys = Array.from({ length: this.area.length }, (_, at) => this.area.key(at)).sort();
       return keys.filter((key) => key.startsWith(this.prefix + start)).map((key) => key.slice(this.prefix.length));
@@ -91,12 +82,8 @@
         done = await this.work().catch(() => false);
       }
       this.running = false;
-      if (done) {
-        this.pause = RETRY_MS;
-      } else if (!this.closed) {
-        this.timer = setTimeout(() => this.wake(), this.pause);
-        this.pause = Math.min(2 * this.pause, RETRY_MAX_MS);
-      }
+      if (!done && !this.closed) this.timer = setTimeout(() => this.wake(), this.pause);
+      this.pause = done ? RETRY_MS : Math.min(2 * this.pause, RETRY_MAX_MS);
     }
 
     close() { this.closed = true; clearTimeout(this.timer); }
@@ -234,8 +221,8 @@
     async sendReports() {
       const both = [...this.entries.values()].flatMap((entry) => ["displayed", "read"].map((state) => [entry, state]));
       const due = both.filter(([entry, state]) => entry[state] && !entry[state].told);
-      this.reports.again = due.length > REPORTS;
-      const sent = due.slice(0, REPORTS).map(async ([{ id }, state]) => {
+      this.reports.again = due.length > BATCH;
+      const sent = due.slice(0, BATCH).map(async ([{ id }, state]) => {
         const occurred = this.entries.get(id)[state].at;
         const what = { conversation: this.conversation, receipt_id: `${id}:${state}`, message_id: id, source: "client" };
         const answer = await this.post("/v1/receipts", { ...what, state, occurred_at: occurred });
@@ -256,7 +243,8 @@
       this.source = new EventSource(`${this.base}/v1/stream?${query}`);
       this.source.onopen = () => { this.listenPause = RETRY_MS; };
       this.source.onmessage = (event) => {
-        this.hear(JSON.parse(event.data));
+        const { message_id: id, text, kind, choices } = JSON.parse(event.data);
+        this.keep({ ...this.entries.get(id), id, text, kind, choices, own: false }); // a resend is the same one
         this.store.set("cursor", Number(event.lastEventId)); // after the message is kept: never skipped
       };
       this.source.onerror = () => {
@@ -267,14 +255,8 @@
       };
     }
 
-    /** A message of ours; one that comes again is the same one (its id says so). */
-    hear({ message_id: id, text, kind, choices }) {
-      this.keep({ ...this.entries.get(id), id, text, kind, choices, own: false });
-    }
-
     post(path, body) {
-      const headers = { "content-type": "application/json" };
-      const text = JSON.stringify(body);
+      const [text, headers] = [JSON.stringify(body), { "content-type": "application/json" }];
       // a request that outlives its page must be small: browsers refuse more than 64 KiB of them
       const limits = { keepalive: text.length < SMALL, signal: AbortSignal.timeout?.(POST_MS) };
       return fetch(this.base + path, { method: "POST", body: text, headers, ...limits });
@@ -296,25 +278,26 @@
       this.log = make("ol", { className: "ilk-log", ariaLive: "polite", ariaLabel: this.words.log });
       const { placeholder } = this.words;
       this.input = make("textarea", { rows: 1, maxLength: 20_000, placeholder, ariaLabel: placeholder });
-      const form = make("form", { className: "ilk-form" }, this.input, make("button", { textContent: this.words.send }));
-      form.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
+      const form = make("form", { className: "ilk-form" }, this.input, make("button", { innerText: this.words.send }));
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        const text = this.input.value.trim();
+        this.input.value = "";
+        if (text) this.chat.send(text);
+      });
       this.input.addEventListener("keydown", (event) => {
         // Enter also ends a word of an input method, and must not send it
-        if (event.key === "Enter" && !event.shiftKey && !event.isComposing) form.requestSubmit();
-        else return;
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
         event.preventDefault();
+        form.requestSubmit();
       });
       root.replaceChildren(this.log, form);
       this.rows = new Map();
       this.inSight = new Set();
-      this.observer = new IntersectionObserver((seen) => this.observed(seen), { threshold: [0, 0.25, 0.5, 1] });
+      // in steps of a hundredth: a message that is many windows tall is told, too, when it fills one
+      const threshold = Array.from({ length: 101 }, (_, at) => at / 100);
+      this.observer = new IntersectionObserver((seen) => this.observed(seen), { threshold });
       document.addEventListener("visibilitychange", () => this.tell());
-    }
-
-    submit() {
-      const text = this.input.value.trim();
-      this.input.value = "";
-      if (text) this.chat.send(text);
     }
 
     observed(seen) {
@@ -342,22 +325,18 @@
       const row = known ?? this.add(entry);
       row.className = `ilk-message ${entry.own ? "ilk-own" : "ilk-theirs"} ilk-${entry.state ?? entry.kind ?? "sent"}`;
       row.querySelector(".ilk-text").textContent = entry.state === "recalled" ? this.words.recalled : entry.text;
-      const state = row.querySelector(".ilk-state");
       if (entry.own) {
-        state.textContent = this.words[entry.state] ?? "";
+        row.querySelector(".ilk-state").textContent = this.words[entry.state] ?? "";
         row.querySelector(".ilk-recall").hidden = entry.state !== "sent";
       }
-      for (const button of row.querySelectorAll(".ilk-rate")) {
-        button.ariaPressed = String(button.value === entry.rated);
-      }
+      for (const one of row.querySelectorAll(".ilk-rate")) one.ariaPressed = String(one.value === entry.rated);
       // who reads further up is left there
       if (!known && (entry.own || scrollHeight - scrollTop - clientHeight < 50)) row.scrollIntoView({ block: "end" });
     }
 
     add(entry) {
-      const row = make("li", {}, make("div", { className: "ilk-text" }));
+      const row = make("li", {}, make("div", { className: "ilk-text" }), ...this.tools(entry));
       row.dataset.id = entry.id;
-      row.append(...(entry.own ? this.ownTools(entry) : this.theirTools(entry)));
       this.rows.set(entry.id, row);
       this.log.append(row);
       if (!entry.own) {
@@ -367,12 +346,11 @@
       return row;
     }
 
-    ownTools(entry) {
-      const recall = this.button("ilk-recall", this.words.recall, () => this.chat.recall(entry.id));
-      return [make("span", { className: "ilk-state" }), recall];
-    }
-
-    theirTools(entry) {
+    tools(entry) {
+      if (entry.own) {
+        const recall = this.button("ilk-recall", this.words.recall, () => this.chat.recall(entry.id));
+        return [make("span", { className: "ilk-state" }), recall];
+      }
       const tools = [make("div", { className: "ilk-choices" }, ...this.choices(entry))];
       if (RATED.has(entry.kind)) {
         const thumbs = Object.entries({ up: "👍", down: "👎" }).map(([value, sign]) => this.button("ilk-rate", sign,
@@ -383,10 +361,12 @@
     }
 
     choices(entry) {
-      const buttons = (entry.choices ?? []).map(({ number, label }) => this.button("ilk-choice", `${number}. ${label}`, () => {
-        for (const other of buttons) other.disabled = true; // one answer to one question
+      const answer = (number) => {
+        for (const one of buttons) one.disabled = true; // one answer to one question
         this.chat.send(String(number));
-      }));
+      };
+      const buttons = (entry.choices ?? []).map(({ number, label }) =>
+        this.button("ilk-choice", `${number}. ${label}`, () => answer(number)));
       return buttons;
     }
 
@@ -400,19 +380,19 @@
   /** A chat in the element; options: `shop`, `channel`, `sender`, `base` (the gateway's URL), `language`. */
   function mount(element, options = {}) {
     const view = new View(element, options.language || document.documentElement.lang || navigator.language);
-    const chat = new Chat(view, options);
-    view.chat = chat;
-    chat.start();
-    return chat;
+    view.chat = new Chat(view, options);
+    view.chat.start();
+    return view.chat;
   }
 
   window.InterlockChat = { mount };
   const ready = () => {
     for (const element of document.querySelectorAll("[data-interlock-chat]")) {
       const { shop, channel, sender, base, language, fromQuery } = element.dataset;
-      const asked = fromQuery === undefined ? {} : Object.fromEntries(new URLSearchParams(location.search));
-      const given = Object.entries({ shop, channel, sender, base, language, ...asked }).filter(([, value]) => value);
-      element.chat = mount(element, Object.fromEntries(given));
+      const query = new URLSearchParams(fromQuery === undefined ? "" : location.search);
+      const asked = Object.fromEntries(["shop", "sender", "language"].map((name) => [name, query.get(name)]));
+      const set = (options) => Object.fromEntries(Object.entries(options).filter(([, value]) => value));
+      element.chat = mount(element, { ...set({ shop, channel, sender, base, language }), ...set(asked) });
     }
   };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from schemas import cloudevents
+from streams.metrics import Metrics
 from streams.runtime.sender import SendError
 from tests.streams.gateway.local import CONVERSATION, NOW, event, web
 
@@ -163,6 +164,19 @@ async def test_what_is_no_cloudevent_is_refused(kind: str, body: bytes, status: 
 
         assert (status, field) == (answer.status_code, answer.json()["error"].get("field"))
         assert [] == w.broker.log.records("channel.events")
+
+
+async def test_customers_make_no_series() -> None:
+    """500 senders on 3 channels, good and bad: the gateway has the same number of series as before (case G01)."""
+    async with web() as w:
+        w.gateway.metrics = metrics = Metrics()
+        series = len(metrics.exposition().splitlines())
+        for channel in ("web", "app", "voice"):
+            items = [said(n, shop="acme", channel=channel, sender=f"u-{n}", id=f"c-{n % 400}") for n in range(499)]
+            assert 207 == (await w.post("/v1/batch", [*items, {}])).status_code
+
+        assert series == len(metrics.exposition().splitlines())
+        assert 1_497 == len({one.conversation for one in w.values("channel.events")})
 
 
 async def test_numbers_as_ids_stay_exact_in_every_mode() -> None:

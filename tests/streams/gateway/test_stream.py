@@ -100,6 +100,17 @@ async def test_a_client_resumes_where_it_was() -> None:
             assert ["o-2", "o-3"] == [one[1] for one in await take(lines, 2)]
 
 
+async def test_a_place_of_an_outbox_that_is_gone_is_the_start() -> None:
+    """A client that was at 900 of an outbox that was lost gets all of the new one, not silence until it has 900."""
+    async with served() as s:
+        await s.put("o-1", "o-2")
+        async with s.read("900") as lines:
+            assert ["o-1", "o-2"] == [one[1] for one in await take(lines, 2)]
+        async with s.read("2") as lines:
+            await s.put("o-3")
+            assert ["o-3"] == [one[1] for one in await take(lines, 1)]
+
+
 async def test_a_resend_comes_again_under_the_same_id() -> None:
     """A client that has read on gets attempt 2 of the message, with the message id that it knows (R-002-31)."""
     async with served() as s:
