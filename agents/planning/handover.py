@@ -52,6 +52,7 @@ def _tell(desk: Desk, state: FlowDict | None, code: str) -> None:
 def ask_again(desk: Desk, request_id: str) -> None:
     """Nobody took it: people are asked again, and the customer is told once; after some times it only waits."""
     known = desk.handover
+    desk.draft.cancel(TIMER + request_id)
     if known is None or known["request_id"] != request_id or known["taken_by"] is not None:
         desk.draft.reason("planning.timer_stale", "a person has it, or gave it back", request_id)
         return

@@ -11,7 +11,13 @@ from schemas.sections import KEPT_CHARS
 
 _DESCRIBES = frozenset({"sku_id", "category"})  # how an order is looked for, as long as it is not known
 # One digit: no question offers more than nine choices, and "12" is an amount or a mistake.
-_NUMBER = re.compile(r"\s*(?:选|第|no\.?|number|option)?\s*([1-9])\s*(?:个|项|号)?\s*[.。!！)）]?\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\s*(?:选|第|no\.?|number|option)?\s*(?P<digit>[1-9])\s*(?:个|项|号)?\s*[.。!！)）]?\s*"
+    r"|\s*(?:我?选|我?要|就)?第(?P<zh>[一二三四五六七八九])(?:个|项|条|单)?(?:吧|的)?\s*[.。!！]?\s*"
+    r"|\s*(?:the\s+)?(?P<en>first|second|third|fourth|fifth)(?:\s+(?:one|option|choice|order))?(?:\s+please)?\s*[.!]?\s*",
+    re.IGNORECASE,
+)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def slots_of(item: TargetItem | None, amount: int | None, address: Address | None) -> dict[str, Any]:
@@ -84,7 +90,11 @@ def choice_number(message: NormalizedMessage) -> int | None:
         if found.field == "choice" and found.value.isascii() and found.value.isdigit():
             return int(found.value)
     plain = _NUMBER.fullmatch(message.text)
-    return int(plain[1]) if plain else None
+    if plain is None:
+        return None
+    if plain["en"]:
+        return _ORDINALS.index(plain["en"].lower()) + 1
+    return int(plain["digit"]) if plain["digit"] else "一二三四五六七八九".index(plain["zh"]) + 1
 
 
 def chosen(choices: Sequence[Mapping[str, Any]], message: NormalizedMessage) -> Mapping[str, Any] | None:

@@ -275,6 +275,26 @@ class TestDecisions:
         assert 1 == metrics.value("interlock_human_requests_total", "handover")
         assert [1.5] == metrics.observations("interlock_reply_latency_seconds", "shop-1", "web")
 
+    @pytest.mark.parametrize(("marks", "outcome"), [
+        ((), "normalized"), (("resolved",), "normalized"), (("missing_item",), "missing_field"),
+        (("unreadable",), "human_fallback"), (("missing_item", "unreadable"), "human_fallback"),
+    ])  # fmt: skip
+    def test_readings_count_by_what_became_of_them(self, marks: tuple[str, ...], outcome: str) -> None:
+        """Each message is whole, lacks a field, or is a person's (R-002-05)."""
+        metrics = RecordedMetrics()
+        decision_metrics(metrics, _cause(), _diff(emits=[_emit("messages.normalized", marks=marks)]))
+
+        assert 1 == metrics.value("interlock_messages_normalized_total", "shop-1", "web", outcome)
+
+    def test_asked_again_or_taken_back_is_no_new_request(self) -> None:
+        """What people are asked is counted once, however often it is said."""
+        metrics = RecordedMetrics()
+        emits = [_emit("human.requests", kind="review", status=status, asked=asked)
+                 for status, asked in (("open", 1), ("open", 2), ("closed", 1))]  # fmt: skip
+        decision_metrics(metrics, _cause(), _diff(emits=emits))
+
+        assert 1 == metrics.value("interlock_human_requests_total", "review")
+
     def test_counting_is_cheap(self) -> None:
         """A decision with three rules costs microseconds: the bound is wide, for a busy machine."""
         metrics: MetricsPort = Metrics()

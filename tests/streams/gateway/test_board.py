@@ -121,3 +121,29 @@ async def test_the_api_shows_what_is_open() -> None:
         (found,) = (await w.client.get("/v1/requests")).json()["requests"]
 
         assert (CONVERSATION, "h", {"amount_fen": 5000}) == (found["conversation"], found["call_hash"], found["args"])
+
+
+def test_a_review_that_was_taken_back_leaves_at_once() -> None:
+    """Closed by planning, it is not shown until it expires; in either order of reading, and for good."""
+    closed = request(status="closed")
+    assert [] == shown(request(), closed)
+    assert [] == shown(closed, request())
+
+
+def test_the_first_who_takes_it_keeps_it() -> None:
+    """A second takeover does not replace the first on the board (X9)."""
+    board = Board(FixedClock())
+    handover = request(kind="handover", expires_at=None, call_hash=None, tool=None)
+    for one in (handover, decision("takeover", by="staff-1"), decision("takeover", by="staff-2")):
+        board.apply(one)
+
+    assert "staff-1" == board.open()[0]["taken_by"]
+
+
+def test_asked_again_it_stays_in_its_place() -> None:
+    """A hand-over that nobody took says how often it was asked, and waits since the first time."""
+    board = Board(FixedClock())
+    for asked in (1, 2):
+        board.apply(request(kind="handover", expires_at=None, asked=asked))
+
+    assert [(2, NOW)] == [(one["asked"], one["requested_at"]) for one in board.open()]
