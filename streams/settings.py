@@ -86,6 +86,9 @@ class Settings(BaseSettings):
     )
     channel_dirs: tuple[Path, ...] = Field(default=(), description="folders of own channel adapters, one file each")
     packs: Path | None = Field(default=None, description="folder of own flows, tools, templates over the built-in")
+    understanding_model: Path | None = Field(
+        default=None, description="intent model written by `interlock train`; default the package's own"
+    )
     master_key_file: Path | None = Field(default=None, description="32 bytes, base64; default data_dir/master.key")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         default="INFO", description="what is logged at least"

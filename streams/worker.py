@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from memory.sealing import KeyStore
 from memory.snapshots import SnapshotStore
 from schemas.topics import INPUT_TOPICS
-from streams import loops
+from streams import announce, loops
 from streams.app import FaustGroup, InterlockApp, crashed
 from streams.clock import SystemClock
 from streams.logs import log_to_stderr
@@ -25,7 +25,7 @@ from streams.runtime.hosting import KafkaHost
 from streams.runtime.offsets import KafkaOffsets
 from streams.runtime.owner import Owner
 from streams.runtime.ownership import Host
-from streams.runtime.ports import EffectHandler
+from streams.runtime.ports import EffectHandler, Outgoing
 from streams.runtime.sender import KafkaSender
 from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.table import Row
@@ -146,8 +146,11 @@ def _collection(topic: str) -> Any:
 
 
 async def work(settings: Settings, rows: Sequence[Row], keys: KeyStore, handlers: Mapping[str, EffectHandler],
-               metrics: MetricsPort) -> int:  # fmt: skip
-    """Run one worker with this processor table until SIGTERM or Ctrl-C; the exit status."""
+               metrics: MetricsPort, announced: Sequence[Outgoing] = ()) -> int:  # fmt: skip
+    """Run one worker with this processor table until SIGTERM or Ctrl-C; the exit status.
+
+    `announced` is what the register is told first: what this worker has loaded.
+    """
     store, snapshots = snapshots_of(settings, metrics)
 
     def host(made: Worker) -> KafkaHost:
@@ -155,6 +158,8 @@ async def work(settings: Settings, rows: Sequence[Row], keys: KeyStore, handlers
 
     with store:
         worker = Worker(settings, host, metrics=metrics)
+        for record in announced:
+            worker.sender.send(record)  # unanswered: what the broker does not take ends the worker anyway
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
@@ -192,4 +197,5 @@ async def _with_table(settings: Settings, metrics: MetricsPort) -> int:
 
     require_partitions(settings, BROKER_S)
     async with wiring.wire(settings) as table:
-        return await work(settings, table.rows, table.keys, table.handlers, metrics)
+        told = [announce.model_loaded(settings, SystemClock().now_ms())]
+        return await work(settings, table.rows, table.keys, table.handlers, metrics, told)

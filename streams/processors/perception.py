@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from agents.perception import PerceptionConfig, make_step
+from agents.understanding.embedded import embedded, model_of
 from agents.understanding.model.classify import IntentModel
-from agents.understanding.rules import RuleUnderstanding
 from memory.sealing import KeyStore, seal
 from schemas.events import Seal
 from streams.runtime.table import Row
 from streams.settings import Settings
 
 
-def classifier() -> IntentModel | None:
-    """The intent model that understanding uses beside its rules, if any."""
-    return None
+def classifier() -> IntentModel:
+    """The intent model that understanding uses beside its rules: the package's own, or the one that is set."""
+    return model_of(Settings().understanding_model)
 
 
 def row(settings: Settings, keys: KeyStore) -> Row:
-    """The perception processor: rules understand, slots are sealed under the conversation's key."""
+    """The perception processor: rules and a model understand, slots are sealed under the conversation's key."""
 
     def sealer(conversation: str, plaintext: bytes, context: bytes) -> Seal:
         return seal(keys, conversation, plaintext, context=context)
@@ -26,7 +26,7 @@ def row(settings: Settings, keys: KeyStore) -> Row:
         name="perception",
         inputs=("channel.events",),
         step=make_step(
-            RuleUnderstanding(model=classifier()),
+            embedded(settings.understanding_model),
             sealer,
             PerceptionConfig(settings.session_gap_ms, settings.utc_offset_minutes),
         ),

@@ -1,9 +1,21 @@
-"""system: the operator's word to a partition, such as `dlq resume`."""
+"""system: the operator's word to a partition, such as `dlq resume`, and what a worker loaded."""
 
 from __future__ import annotations
 
+from schemas.step import Draft, Input
 from streams.runtime.deadletters import resume
 from streams.runtime.table import Row
+
+_LOADED = frozenset({"pack_loaded", "model_loaded", "rules_loaded"})
+
+
+def step(draft: Draft, cause: Input) -> None:
+    """The step of system.events: a paused topic goes on; what was loaded stands in the register with its version."""
+    resume(draft, cause)
+    event = cause.value
+    if event is not None and event.kind in _LOADED:
+        version = event.data.get("version", "without a version")
+        draft.reason(f"runtime.{event.kind}", f"{event.subject} {version}, by {event.by}", cause.id)
 
 
 def row() -> Row:
@@ -11,7 +23,7 @@ def row() -> Row:
     return Row(
         name="system",
         inputs=("system.events",),
-        step=resume,
+        step=step,
         failure_domain="one topic partition, flooded with unreadable records",
         degrade="it pauses with every record kept in Kafka, and the partition's deadlines wait; the other topics "
         "and partitions go on",

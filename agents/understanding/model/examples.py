@@ -5,7 +5,9 @@ One file an intent and language: `intent: refund` and `examples: [...]`, in the 
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +20,8 @@ from pydantic import Field, ValidationError
 from schemas.base import Model
 
 LANGUAGES = ("en", "zh")
+UNKNOWN = "und"  # the language of a sentence whose table does not say
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class ExampleError(ValueError):
@@ -69,6 +73,43 @@ def _read(file: Traversable, language: str) -> list[Example]:
         message = f"{where}: examples: entry {empty} is empty"
         raise ExampleError(message)
     return [Example(language, content.intent, text.strip()) for text in content.examples]
+
+
+def read_csv(lines: Iterable[str], name: str) -> tuple[Example, ...]:
+    """A user's labelled sentences: columns text, intent and perhaps language; the same one twice counts once.
+
+    Raises ExampleError naming the file, the line and the field.
+    """
+    table = csv.DictReader(lines, strict=True)
+    try:
+        missing = [column for column in ("text", "intent") if column not in (table.fieldnames or ())]
+        if missing:
+            found = ", ".join(table.fieldnames or ()) or "nothing"
+            raise _wrong(name, 1, missing[0], f"there is no such column, only {found}")
+        rows = [_row(row, name, table.line_num) for row in table]
+    except csv.Error as error:
+        raise _wrong(name, table.line_num, "(row)", str(error)) from error
+    labels: dict[tuple[str, str], tuple[str, int]] = {}
+    for line, example in rows:
+        known, first = labels.setdefault((example.language, example.text), (example.intent, line))
+        if known != example.intent:
+            raise _wrong(name, line, "intent", f"{example.intent!r}, but line {first} has {known!r} for the same text")
+    return tuple(sorted({example for _, example in rows}))
+
+
+def _row(row: dict[str, str], name: str, line: int) -> tuple[int, Example]:
+    if None in row:
+        raise _wrong(name, line, "(row)", "has more fields than the first line; put quotes around a text with commas")
+    text, intent = (row["text"] or "").strip(), (row["intent"] or "").strip()
+    if not text:
+        raise _wrong(name, line, "text", "is empty")
+    if not _NAME.fullmatch(intent):
+        raise _wrong(name, line, "intent", f"{intent!r} is no name of lower-case letters, digits and _")
+    return line, Example((row.get("language") or "").strip() or UNKNOWN, intent, text)
+
+
+def _wrong(name: str, line: int, field: str, what: str) -> ExampleError:
+    return ExampleError(f"{name}: line {line}: {field}: {what}")
 
 
 def data_hash(examples: Iterable[Example]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from agents.understanding.model.features import FEATURES_VERSION
 
 MAGIC = b"interlock intents 1\n"
 SHIPPED = "intents.model"
+MODEL_FILE = Path(__file__).with_name(SHIPPED)
 
 
 class ModelFileError(ValueError):
@@ -67,7 +67,7 @@ def load(path: Path) -> IntentModel:
 @cache
 def shipped() -> IntentModel:
     """The package's own model, read at the first use."""
-    return unpacked((files("agents.understanding.model") / SHIPPED).read_bytes(), SHIPPED)
+    return load(MODEL_FILE)
 
 
 def _model(fields: dict[str, Any], body: bytes) -> IntentModel:
