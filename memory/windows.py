@@ -175,6 +175,9 @@ class _Packing:
 
     def singles(self, text: str, messages: Sequence[Said]) -> None:
         """The most similar first; of two alike the newer."""
+        if self._all_fit(messages):  # then nothing need be ordered
+            self.kept.update((one.message_id, _line(one)) for one in messages if self._takes(_line(one)))
+            return
         looked_at = [messages[at] for at in nearest(text, [one.text for one in messages], self.by.compared)]
         asked, *vectors = self.by.embed([text, *(one.text for one in looked_at)])
         order = sorted(zip(looked_at, vectors, strict=True), key=lambda pair: similarity(asked, pair[1]), reverse=True)
@@ -183,6 +186,14 @@ class _Packing:
                 return
             if self._takes(_line(one)):
                 self.kept[one.message_id] = _line(one)
+
+    def _all_fit(self, messages: Sequence[Said]) -> bool:
+        left = self.budget - self.used
+        for one in messages:
+            left -= self.by.count(_line(one)) + 1
+            if left < 0:
+                return False
+        return True
 
     def facts(self, found: Sequence[str]) -> tuple[str, ...]:
         """What the stores gave: at most three, each cut to its share."""

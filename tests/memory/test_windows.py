@@ -126,7 +126,8 @@ def test_an_embedding_server_takes_the_place_of_the_embedded_vectors() -> None:
         texts.extend(list(asked))  # type: ignore[call-overload]
         return [{0: 1.0} for _ in texts]
 
-    window = Chooser(embed=server, ordered_by="server-7").choose(parcels(2), "上次的呢", new_intent=False)
+    chooser = Chooser(Budgets(long_range=100), embed=server, ordered_by="server-7")
+    window = chooser.choose(parcels(9), "上次的呢", new_intent=False)
 
     assert ("server-7", "上次的呢") == (window.ordered_by, texts[0])
 
