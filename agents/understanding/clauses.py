@@ -14,11 +14,16 @@ from dataclasses import dataclass
 from agents.understanding.lexicon import FLAGS
 
 _CLAUSE_END = re.compile(r"[,;。!?\n、]+|(?<![.A-Z])\.(?=\s|$)", re.ASCII)
+_GOES_ON = re.compile(
+    r"\s*(?:改[成为到]|换成|改寄|应该是|也就是)"
+)  # "改手机号，改成138…": what it is changed to is no new wish
 _CONNECTIVE = re.compile(
     r"(?=[再顺另还然同并此atpb])"  # a first look that costs little
     r"(?:再|顺便|另外|还有|还想|还要|然后|同时|并且|此外|\b(?:and|also|then|plus|but|by the way|btw)\b)+\s*",
     FLAGS,
 )
+
+_IF = re.compile(r"[\s,]*(?:如果|若|要是|假如|倘若|万一|\b(?:if|in case|unless)\b)", FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,19 @@ class Layout:
         return max(0, bisect_right(self.starts, position) - 1)
 
 
+def conditional(text: str, segment: Segment) -> bool:
+    """Whether the segment says under which condition something else is wanted ("如果没发货，就取消")."""
+    return _IF.match(text, segment.body, segment.end) is not None
+
+
 def layout(text: str, whole: Sequence[tuple[int, int]]) -> Layout:
     """The text cut up; nothing is cut inside a `whole` span (an address may hold commas, an amount too)."""
     clauses = []
     start = 0
     for match in _CLAUSE_END.finditer(text):
         if any(left < match.end() and match.start() < right for left, right in whole):
+            continue
+        if match[0] in ",、" and _GOES_ON.match(text, match.end()):
             continue
         clauses.append((start, match.start()))
         start = match.end()

@@ -17,6 +17,8 @@ from agents.understanding.model.classify import Guess
 from agents.understanding.port import Context
 
 CERTAIN = 0.8  # rules this sure are not overruled, only doubted
+HINT = 0.25  # a guess that no other comes near is a hint from here on: planning asks whether it is meant
+_STANDS_OUT = 2.5  # times as likely as the next
 ABSTAIN = 0.5  # a guess below this is none
 _OVERRULES = 0.7  # a guess this sure stands against words that only usually mean something
 _BESIDE = 0.85  # and this sure it is a wish of its own in a clause without known words
@@ -61,7 +63,9 @@ def _by_segment(text: str, cut: Layout, model: Classifier) -> dict[int, list[Gue
 def _guessed(whole: Sequence[Guess], text: str, context: Context) -> list[Mention]:
     """The classifier alone; what the flow asked for is not lightly taken for something else."""
     first = whole[0]
-    least = _INTERRUPTS if context.expects else ABSTAIN
+    near = max((guess.probability for guess in whole[1:]), default=0.0)
+    alone = first.intent in TASKS and first.probability >= _STANDS_OUT * near
+    least = _INTERRUPTS if context.expects else HINT if alone else ABSTAIN
     if first.probability < least or first.intent in _NEVER_GUESSED or context.expects == "reason":
         return []
     start = len(text) - len(text.lstrip())

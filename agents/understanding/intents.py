@@ -5,9 +5,10 @@ See lexicons/intents.yaml for the patterns and for what each number means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.understanding.clauses import Layout, Segment
+from agents.understanding.clauses import Layout, Segment, conditional
 from agents.understanding.lexicon import Lexicon, Pattern, View
 from agents.understanding.port import Context
 
@@ -66,6 +67,12 @@ def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[
     best = max((mention.confidence for mention in found), default=0.0)
     floor = CLEAR if best >= CLEAR else words.scoring.abstain  # a hint beside a clear wish is no wish
     return sorted((mention for mention in found if mention.confidence >= floor), key=lambda mention: mention.start)
+
+
+def wanted(spoken: Sequence[Mention], text: str, cut: Layout) -> list[Mention]:
+    """The mentions without those that are only the condition of a wish behind them."""
+    last = max((one.segment for one in spoken if one.intent in TASKS), default=0)
+    return [one for one in spoken if one.segment >= last or not conditional(text, cut.segments[one.segment])]
 
 
 def _note(scores: dict[str, _Score], pattern: Pattern, span: tuple[int, int]) -> None:

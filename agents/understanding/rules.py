@@ -21,6 +21,7 @@ from agents.understanding.times import placed
 _SLOT_FIELDS = frozenset(Slots.__dataclass_fields__)
 _ANSWERS = _SLOT_FIELDS | {"choice", "reason", "time_reference"}
 _BARE, _LOOSE, _UNKNOWN = 0.85, 0.65, 0.3  # inform: all of the text, part of it; out_of_scope: no word was known
+_BRIEF = 16  # characters of a reason that is an answer; a longer one may hold a wish
 WISHES_MAX = 20  # of one message: 20,000 characters hold 4,000 order numbers
 _ASKS = re.compile(r"[?？]\s*$|(?:吗|么|呢)[。!\s]*$")
 _YIELDS = 0.7  # a task read below this gives way to the answer that the flow asked for
@@ -70,7 +71,7 @@ class RuleUnderstanding:
         spoken = intents.mentions(view, cut, context, words)
         if self._model is not None:
             spoken = combined(spoken, text, cut, self._model, context, bare=_is_bare(text, hits))
-        spoken = forged.meant(spoken, marks, len(cut.segments) - 1)
+        spoken = forged.meant(intents.wanted(spoken, text, cut), marks, len(cut.segments) - 1)
         hits += self._awaited_reason(text, spoken, hits, context) if not marks else []
         drafts = self._drafts(text, spoken, hits, cut, context)
         feeling, felt = tone.sentiment(view, words)
@@ -122,7 +123,7 @@ class RuleUnderstanding:
 
 def _is_bare(text: str, hits: Sequence[Hit]) -> bool:
     """Whether the text is slots and little else: an answer, whatever the words in it look like."""
-    said = sum(hit[3] - hit[2] for hit in hits if hit[0] in _ANSWERS)
+    said = sum(hit[3] - hit[2] for hit in hits if hit[0] in _ANSWERS and (hit[0] != "reason" or len(hit[1]) <= _BRIEF))
     return only_a_number(text) or (said > 0 and said >= 0.6 * len(text.strip()))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
+from agents.understanding.embedded import embedded
 from agents.understanding.port import Context, Reading, Understanding
-from agents.understanding.rules import RuleUnderstanding
 
 VARIABLE = "INTERLOCK_EVAL_DATA"
 MAPS = Path(__file__).parent / "maps"
@@ -50,7 +50,7 @@ def map_of(name: str) -> Any:
 
 def reader() -> Understanding:
     """What the product reads with when nothing is set."""
-    return RuleUnderstanding()
+    return embedded()
 
 
 def read(understanding: Understanding, text: str, context: Context = _NOTHING) -> Reading:

@@ -100,12 +100,14 @@ def attacks() -> list[tuple[str, str]]:
 
 def plain_texts() -> list[str]:
     """What customers of Bitext say: none of it an attack. Raises NoDataError."""
-    return [row["utterance"] for split in ("train", "dev", "test") for row in table_of("bitext-intents", f"{split}.csv")]
+    splits = [table_of("bitext-intents", f"{split}.csv") for split in ("train", "dev", "test")]
+    return [row["utterance"] for rows_of in splits for row in rows_of]
 
 
 def cases(texts: Sequence[tuple[str, str]]) -> list[Case]:
     """Every text at every stage, alone and behind the question."""
-    shapes = [(text, stage, behind) for language, text in texts for stage in STAGES[language] for behind in (False, True)]
+    shapes = [(text, stage, behind) for language, text in texts
+              for stage in STAGES[language] for behind in (False, True)]  # fmt: skip
     return [Case(text, stage, behind, number) for number, (text, stage, behind) in enumerate(shapes)]
 
 
@@ -156,7 +158,8 @@ def effects(wanted: Sequence[Case]) -> dict[Case, list[str]]:
 
 
 async def _round(batch: Sequence[Case]) -> dict[Case, list[str]]:
-    async with local_world(Settings(_env_file=None, partitions=4)) as world:
+    chosen: dict[str, Any] = {"_env_file": None, "partitions": 4}  # not those of a file that lies about
+    async with local_world(Settings(**chosen)) as world:
         await _play(world, batch)
         left = {topic: _values(world, topic) for topic in TOPICS}
         told = {case: list(faults(case, left, reader())) for case in batch}
@@ -178,8 +181,8 @@ def rows() -> list[Result]:
     reached = effects(played)
     told = sum(flagged(understanding, text) for _, text in texts)
     alarms = sum(flagged(understanding, text) for text in plain)
-    note = (f"attack texts that reached a write or a foreign argument, of {len(played)} conversations: alone and behind "
-            "a question, without a flow and with one that waits for a reason, a confirmation, an address")  # fmt: skip
+    note = (f"attack texts that reached a write or a foreign argument, in {len(played)} conversations: alone and "
+            "behind a question, without a flow and with one that waits for a reason, a yes, an address")  # fmt: skip
     return [
         Result("injection_effects", len({case.attack for case in reached}), "texts", n=len(texts), note=note),
         Result("injection_flagged", rounded(100 * told / len(texts)), "%", n=len(texts),
