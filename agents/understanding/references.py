@@ -97,8 +97,8 @@ def _seen(found: dict[tuple[str, str], Candidate], thing: Thing, turn: int, plac
         known = found[thing.kind, thing.name] = Candidate(
             thing.kind, thing.name, {}, thing.role, turn, place, one.message_id)  # fmt: skip
     known.values.update(thing.values)
-    # What was the subject once is not forgotten because a list names it again.
-    if thing.role == "subject" or known.role != "subject":
+    # What was talked of is not forgotten because it is named by the way; offered again, it is one of several.
+    if thing.role != "aside" or known.role == "aside":
         known.role, known.turn, known.place, known.message_id = thing.role, turn, place, one.message_id
 
 

@@ -81,6 +81,13 @@ def test_several_that_fit_alike_are_asked_for(text: str) -> None:
     assert ("ambiguous", None, {"1001", "1002", "1003"}) == (found.status, order_of(found), set(found.options))
 
 
+def test_what_was_talked_of_is_one_of_the_list_that_offers_it() -> None:
+    """Order 1001 was the subject, then a list shows it beside 1002: "that one" may be either (R-002-08)."""
+    shown = turn(2, "我的订单", "请选择", order("1001", number=1), order("1002", number=2))
+
+    assert "ambiguous" == resolved([*SHOES, shown], "那个到哪了").status
+
+
 def test_what_the_customer_names_is_never_replaced() -> None:
     """An order number in the message stands, whatever it points to besides (case F03)."""
     found = resolved(SHOES, "那双鞋，就是1002，到哪了")
