@@ -17,7 +17,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.errors import BadRecordError, ContractError
-from schemas.rejection import invalid_json, invalid_model, repeated
+from schemas.rejection import beyond_64_bits, invalid_json, invalid_model, repeated
 from schemas.topics import MAX_DEPTH, Topic, topic_named
 
 MAX_BYTES = 1_048_576
@@ -88,8 +88,9 @@ def validate(model: type[AnyModel], value: Any, topic: str = "") -> AnyModel:
     try:
         encoded = orjson.dumps(value)
     except TypeError:
-        reason = "no JSON data, or an integer beyond 64 bits"
-        raise BadRecordError(reason, code="not_json", topic=topic) from None
+        field = next(beyond_64_bits(value), "")
+        reason = "an integer beyond 64 bits; send ids as text" if field else "no JSON data"
+        raise BadRecordError(reason, code="not_json", topic=topic, field=field) from None
     checked: AnyModel = _validate(model.__pydantic_validator__, encoded, topic)
     return checked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -94,6 +94,15 @@ def _time(value: Any) -> str:
         if MIN_MILLIS <= value * factor <= MAX_MILLIS:
             return f"expected UTC milliseconds since 1970; this looks like {unit}"
     return "expected UTC milliseconds since 1970, of the years 2000 to 9999"
+
+
+def beyond_64_bits(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of the integers in plain data that JSON readers would round or refuse."""
+    if type(value) is int and not -(1 << 63) <= value < 1 << 64:
+        yield path
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        yield from beyond_64_bits(part, f"{path}.{_safe(name)}".removeprefix("."))
 
 
 def describe(value: Any) -> str:

@@ -353,3 +353,15 @@ def test_any_bytes_are_a_model_or_a_refusal(topic: str, value: bytes, newer: boo
     with contextlib.suppress(BadRecordError):
         model = codec.decode(topic, value, minor=int(newer))
         assert model == codec.decode(topic, codec.encode(model), minor=int(newer))
+
+
+@pytest.mark.parametrize(("body", "field"), [
+    ({"score": 10**30}, "body.score"), ({"list": [1, {"deep": -(10**30)}]}, "body.list.1.deep"),
+    ({"a key that is data": 2**64}, "body.<key of 18 characters>"),
+])  # fmt: skip
+def test_an_integer_that_json_can_not_hold_is_named(body: dict[str, Any], field: str) -> None:
+    """An integer beyond 64 bits is refused under its field's name, wherever it stands."""
+    with pytest.raises(BadRecordError) as caught:
+        codec.validate(RawEvent, {**EVENT, "body": body})
+
+    assert ("not_json", field) == (caught.value.code, caught.value.field)
