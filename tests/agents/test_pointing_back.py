@@ -18,7 +18,7 @@ def reasons(heard: Heard, prefix: str) -> list[tuple[str, str, tuple[str, ...]]]
 
 
 def test_a_pronoun_is_filled_from_the_window_and_says_so() -> None:
-    """ "它" means the order that was just named: value, span, window and kept messages are recorded (R-000-27)."""
+    """The word "它" is the order that was just named: value, span, window and kept messages are recorded (R-000-27)."""
     heard = Heard()
     heard.read("查1001", "m-1")
     message = heard.read("它到哪了", "m-2", T0 + 5_000)

@@ -200,7 +200,7 @@ def test_hurrying_nothing_is_about_the_parcel() -> None:
 
 
 def test_hurry_beside_a_wish_is_part_of_it() -> None:
-    """ "Refund it, and quickly" is one wish."""
+    """To refund it, and quickly, is one wish."""
     chat = Chat()
     hear(chat, "refund", "1001", secondary_intents=(SecondaryIntent(intent="hurry_up", confidence=0.8),))
 

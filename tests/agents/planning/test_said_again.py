@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.people import HumanDecision
 from schemas.messages import TargetItem
+from schemas.people import HumanDecision
 from tests.agents.planning.test_intents import hear
 from tests.agents.planning.test_refunds import in_review
 from tests.agents.support import T0, Chat, message, order, parcel
