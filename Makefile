@@ -7,6 +7,7 @@ PY     := $(VENV)/bin/python
 KILLS  ?= 0
 unexport PYTHONDONTWRITEBYTECODE  # compiled files make every later start faster
 RECORDS ?= 10000
+PUSHES  ?= 100000
 ONLY   ?=
 RUN    := $(VENV)/.run-installed
 DEV    := $(VENV)/.dev-installed
@@ -16,7 +17,7 @@ LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --g
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
-.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz bench eval-understanding mutants requirements cases budget docs lock clean
+.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz fuzz-channels bench eval-understanding mutants requirements cases budget docs lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -78,6 +79,9 @@ chaos: $(DEV) ## kill -9 at the named points; KILLS=200 adds random kills
 
 fuzz: $(DEV) ## rubbish on every input topic
 	$(PY) -m tests.fuzz.run --records $(RECORDS)
+
+fuzz-channels: $(DEV) ## generated and mutated pushes of every channel; PUSHES=100000 is the full run
+	$(PY) -m tests.fuzz.channels --records $(PUSHES)
 
 bench: $(BENCH) ## the speed figures; ONLY=name,name runs some, WRITE=1 writes docs/performance.md
 	$(PY) -m bench.run --only "$(ONLY)" $(if $(WRITE),--write)
