@@ -291,7 +291,7 @@ class AsyncProducer:
 
     async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None,
                         trace: TracebackType | None) -> None:  # fmt: skip
-        await self.close()
+        await asyncio.to_thread(self._producer.__exit__, kind, value, trace)
 
     async def send(self, event: RawEvent | Mapping[str, Any]) -> Delivered:
         """Raises BadRecordError for what is no event, NotDeliveredError when the broker did not take it."""

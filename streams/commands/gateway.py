@@ -19,7 +19,7 @@ def gateway() -> None:
     settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
     listener = bind(settings.host, settings.gateway_port, "INTERLOCK_GATEWAY_PORT")
     url = f"http://{settings.host}:{listener.getsockname()[1]}"
-    typer.echo(f"The web channel answers at {url}. Ctrl-C stops it.")
+    typer.echo(f"The web channel answers at {url}. A page to talk in is {url}/chat. Ctrl-C stops it.")
     loops.run(run_gateway(settings, listener))
 
 

@@ -17,7 +17,8 @@ def event(number: int, text: str = "") -> dict[str, object]:
 
 def main(bootstrap: str, folder: str, count: str, ending: str) -> None:
     """`return`: falls off the end; `wait`: says so and waits for a signal; `raise`: ends by an error."""
-    producer = Producer(bootstrap, keys=open_key_store(Path(folder)))
+    # a minute in the queue: without a flush at the end the last events would never be sent
+    producer = Producer(bootstrap, keys=open_key_store(Path(folder)), config={"linger.ms": 60_000})
     for number in range(int(count)):
         producer.send(event(number))
     if ending == "raise":

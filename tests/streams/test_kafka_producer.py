@@ -23,7 +23,7 @@ from tests.streams.producing import event
 from tests.streams.runtime.kafka_rig import Rig
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
-COUNT = int(os.environ.get("EVENTS", "20001"))  # case C21 names 100,001
+COUNT = int(os.environ.get("EVENTS", "10001"))  # case C21 names 100,001: EVENTS=100001
 
 
 @pytest.fixture
