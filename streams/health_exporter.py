@@ -21,6 +21,7 @@ TOPIC = "feedback.health"
 LOW = 60  # R-002-40: a session below this needs somebody's eye
 STALE_MS = 86_400_000  # older scores are history: a first start must not count half a year as today
 BATCH = 500
+_NOT_OURS = (KafkaError._STATE, KafkaError._NO_OFFSET)  # noqa: SLF001 (revoked between reading and telling)
 log = logging.getLogger(__name__)
 
 
@@ -100,11 +101,19 @@ class HealthExporter:
                     raise KafkaException(error)
                 log.warning("%s: %s", TOPIC, words(error))
         if read:
+            self._tell(messages, consumer)
+
+    def _tell(self, messages: list[Any], consumer: Consumer) -> None:
+        """How far we are. What is not told is read again: a repeat has the same revision and moves no gauge."""
+        try:
             for message in messages:
                 if message.error() is None:
                     consumer.store_offsets(message)
-            # lost with a crash, it is read again: a repeat has the same revision and moves no gauge
             consumer.commit(asynchronous=True)
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_OURS:
+                raise
+            log.info("offsets of %s not kept, its partitions went to another exporter: %s", TOPIC, words(error.args[0]))
 
     def _read(self, message: Any) -> None:
         where = f"{TOPIC} [{message.partition()}] at {message.offset()}"

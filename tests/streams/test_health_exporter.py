@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -84,6 +84,20 @@ def test_history_is_not_today() -> None:
     """Scores older than a day are read and not counted."""
     metrics = _seen(_health(10), now=T0 + WINDOW + STALE_MS + 1)
     assert ((0, 0), []) == (_gauges(metrics), metrics.observations("interlock_health_score", "shop-1", "web"))
+
+
+def test_a_revoked_partition_does_not_end_the_exporter() -> None:
+    """Records of a partition that went to another exporter meanwhile are counted, and their offsets left to it."""
+    metrics, score = RecordedMetrics(), codec.encode(_health(50, start=SystemClock().now_ms() - WINDOW))
+    exporter = HealthExporter(settings(), metrics, SystemClock())
+    headers: list[Any] = list(cloudevents.headers_for(id="h-1", type=TOPICS[TOPIC].type, source="t", time_ms=T0))
+    message = Message(topic=TOPIC, partition=0, offset=5, key=b"k", value=score, headers=headers, error=None)
+    consumer = Consumer({"group.id": "g", "log_level": 0, "enable.auto.offset.store": False})
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    consumer.unassign()
+    exporter._take([message], consumer)
+    consumer.close()
+    assert [50] == metrics.observations("interlock_health_score", "shop-1", "web")
 
 
 def _publish(broker: str, values: list[bytes]) -> None:
