@@ -29,17 +29,22 @@ _ID_CARD = re.compile(rf"{_LEFT}([1-9](?:{_SEP}[0-9]){{16}}{_SEP}[0-9Xx]){_RIGHT
 _BANK_CARDS = [re.compile(rf"{_LEFT}([2-9](?:{_SEP}[0-9]){{{size - 1}}}){_RIGHT}") for size in (19, 18, 17, 16, 15)]
 _MOBILE = re.compile(rf"{_LEFT}(?:(?:\+{_SEP}|00)?86{_SEP})?(1(?:{_SEP}[0-9]){{10}}){_RIGHT}")
 _SPOKEN = re.compile(rf"(?<!{_SPOKEN_DIGIT})([一幺][三四五六七八九]{_SPOKEN_DIGIT}{{9}})(?!{_SPOKEN_DIGIT})")
+_SAID = "(?:(?:double|triple) )?(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
+_SPOKEN_EN = re.compile(rf"(?<![A-Za-z])({_SAID}(?:[ ,\-]{{1,2}}{_SAID}){{5,10}})(?![A-Za-z])", re.IGNORECASE)
+_SAID_WORD = re.compile("double|triple|zero|oh|one|two|three|four|five|six|seven|eight|nine", re.IGNORECASE)
 _LANDLINE = re.compile(
     rf"{_LEFT}(\(?0(?:10|2[0-9]|[3-9][0-9]{{2}}){_SEPARATOR}{{1,3}}[2-9](?:{_SEP}[0-9]){{6,7}}){_RIGHT}"
 )
 _ABROAD = re.compile(rf"(\+{_SEP}[1-9](?:{_SEP}[0-9]){{7,14}}){_RIGHT}")
 _AMERICAN = re.compile(rf"{_LEFT}(\(?[2-9][0-9]{{2}}[)\-. ]{{1,2}}[2-9][0-9]{{2}}[\-. ][0-9]{{4}}){_RIGHT}")
-_HINT = re.compile("[0-9@一幺]")
+_HINT = re.compile(f"[0-9@一幺]|one[ ,-]{{1,2}}{_SAID}", re.IGNORECASE)
 
 # Groups that people write a mobile number in; "1.5 2.5 3.5 4.5 5.5 6" is eleven digits, too, and a list of sizes.
 _MOBILE_GROUPS = {(11,), (3, 4, 4), (3, 8), (7, 4), (3, 3, 5), (4, 4, 3), (4, 3, 4), (5, 6), (3, 5, 3), (3, 2, 2, 2, 2),
                   (5, 3, 3), (3, 4, 2, 2), (1, 3, 3, 4), (1, 10), (2, 3, 3, 3), (6, 5), (3, 6, 2)}  # fmt: skip
 _ID_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+_SAID_VALUES = {"oh": "0", "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+                "seven": "7", "eight": "8", "nine": "9"}  # fmt: skip
 _SPOKEN_VALUES = dict(zip("零〇一幺二两三四五六七八九", "0011223456789", strict=True))
 
 
@@ -59,6 +64,8 @@ class Masked:
         text = _fold(self.value)
         if self.kind == "email":
             return text
+        if _SPOKEN_EN.fullmatch(text):
+            return _said_digits(text)
         digits = "".join(_SPOKEN_VALUES.get(char, char) for char in _alnum(text)).upper()
         return re.sub(r"^(?:00)?86(?=1\d{10}$)", "", digits)
 
@@ -138,6 +145,18 @@ def _mobile(text: str) -> bool:
     return _alnum(text)[1] in "3456789" and (one_by_one or groups in _MOBILE_GROUPS)
 
 
+def _said_digits(text: str) -> str:
+    times, digits = 1, ""
+    for word in _SAID_WORD.findall(text.lower()):
+        digits += _SAID_VALUES.get(word, "") * times
+        times = {"double": 2, "triple": 3}.get(word, 1)
+    return digits
+
+
+def _said_mobile(text: str) -> bool:
+    return re.fullmatch("1[3-9][0-9]{9}", _said_digits(text)) is not None
+
+
 def _id_card(text: str) -> bool:
     digits = _alnum(text).upper()
     try:
@@ -176,6 +195,12 @@ def _middle_four(text: str, start: int, end: int) -> list[int]:
     return at[first : first + 4]
 
 
+def _inner_words(text: str, start: int, end: int) -> list[int]:
+    """All words but the first three and the last two: said with "double", no four of them are the middle digits."""
+    words = [match.span() for match in _SAID_WORD.finditer(text, start, end)]
+    return [index for left, right in words[3:-2] for index in range(left, right)]
+
+
 def _inner(text: str, start: int, end: int) -> list[int]:
     return _values(text, start, end)[3:-4]
 
@@ -194,6 +219,7 @@ _RULES: tuple[tuple[Kind, re.Pattern[str], Callable[[str], bool], Callable[[str,
     *(("bank_card", pattern, _bank_card, _all_but_last_four) for pattern in _BANK_CARDS),
     ("phone", _MOBILE, _mobile, _middle_four),
     ("phone", _SPOKEN, _any, _middle_four),
+    ("phone", _SPOKEN_EN, _said_mobile, _inner_words),
     ("phone", _LANDLINE, _any, _middle_four),
     ("phone", _ABROAD, _any, _middle_four),
     ("phone", _AMERICAN, _any, _middle_four),

@@ -16,6 +16,7 @@ from agents.understanding.numerals import spoken_digits
 Piece = tuple[int, int, str]  # start, end, what it becomes
 Pieces = Callable[[re.Match[str]], Iterator[Piece]]
 
+_MOST_OF_ONE = 4  # characters that one may fold to: U+FDFA is eighteen, and a long text of it would be an attack
 _SPOKEN = str.maketrans("零〇幺一二三四五六七八九", "001123456789")
 _SPOKEN_RUN = re.compile(r"(?<![0-9])[零〇幺一二三四五六七八九]{4,}(?![0-9])")
 _KEPT_CONTROLS = "\t\n\r"
@@ -40,7 +41,8 @@ _BEGINS_EN = (
 _BREAK_ZH = re.compile(
     rf"(?<=[{_OPEN_ZH}])[ \t]*\r?\n[ \t]*(?=[\u3400-\u9fffA-Za-z0-9])"
     rf"|(?<={_HAN})[ \t]*\r?\n[ \t]*(?={_HAN})(?!{_BEGINS_ZH})"
-    r"|(?<=[0-9])[ \t]*\r?\n[ \t]*(?=[号元块件个日月年天点码楼室层栋的])|[ \t]*\r?\n[ \t]*(?=[。！？，,;.?!])"
+    r"|(?<=[0-9])[ \t]*\r?\n[ \t]*(?=[号元块件个日月年天点码楼室层栋的])"
+    r"|[ \t]*\r?\n[ \t]*(?=[。！？，,;.?!]|改[ \t]*[成为到]|换[ \t]*成)"
 )
 _LINE = re.compile(r"(?<=\S)[ \t]*\r?\n[ \t]*(?=[A-Za-z0-9#])")
 _ENDS_OPEN = re.compile(rf"{_OPEN_EN}$", re.IGNORECASE | re.ASCII)
@@ -80,7 +82,8 @@ def _fold_char(char: str) -> str:
         return ""  # zero-width, direction marks, NUL: invisible to the customer, so also to the patterns
     if char == "，":
         return ", "  # never the comma of "1,000": the space tells them apart
-    return unicodedata.normalize("NFKC", char) if char > "\x7f" else char
+    folded = unicodedata.normalize("NFKC", char) if char > "\x7f" else char
+    return folded if len(folded) <= _MOST_OF_ONE else char
 
 
 def fold(text: str) -> Folded:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from agents.understanding.lexicon import FLAGS
-from agents.understanding.money import Hit
+from agents.understanding.money import MOST, Hit
 
 _LONGEST = 300  # characters of an answer that may still be an address
 _NEXT = (  # words that do not belong to an address any more
@@ -73,7 +74,7 @@ def addresses(text: str, *, expected: bool = False, confirming: bool = False) ->
     `confirming`: one was shown to be confirmed, so that what follows a no is the right one.
     """
     for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN, _ZH_REGION):
-        for match in pattern.finditer(text):
+        for match in islice(pattern.finditer(text), MOST):
             hit = _trimmed(match["place"], match.start("place"))
             if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]) and not _NO_PLACE.match(hit[1]):
                 yield hit

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from agents.understanding.lexicon import FLAGS, Lexicon, View
+from agents.understanding.fold import fold
+from agents.understanding.lexicon import FLAGS, Lexicon, View, lexicon
 from agents.understanding.money import MOST, Hit, amounts
 from agents.understanding.orders import invoices, orders, skus
 from agents.understanding.people import accounts, names, zips
 from agents.understanding.places import addresses
-from agents.understanding.port import Context
+from agents.understanding.port import Context, Found
 from agents.understanding.regions import regions
 from agents.understanding.times import mentioned
 from memory.masking import mask
@@ -42,7 +43,9 @@ _BECAUSE = re.compile(
 )  # fmt: skip
 _REASON_END = re.compile(r"[,;。!?\n]|\.(?:\s|$)|我?(?:要|想)(?:退|换)|\s(?:and|so|please|i want)\b", FLAGS)
 _BECAUSE_END = re.compile(
-    r"[,、] ?(?:请?给我|帮我|就|麻烦)?退|,? ?(?:所以|我要|我想|请|帮我|麻烦|\bso\b|\bi want\b|\bplease\b)", FLAGS
+    r"[,、] ?(?:请?给我|帮我|就|麻烦)?退|,? ?(?:所以|我(?:现在|又|就|也|还)?(?:要|想|需要|希望|打算)|希望|请|帮我|麻烦"
+    r"|\bso\b|\bi want\b|\bplease\b)",
+    FLAGS,
 )
 _PHONE_CUE = re.compile(
     r"[\s,:;、(]*(?:我?的?(?:联系)?(?:电话|手机|邮箱|邮件|身份证)(?:号码?|地址)?(?:是|为)?"
@@ -58,6 +61,14 @@ def sensitive(text: str) -> list[Hit]:
     hits: list[Hit] = [(found.kind, found.plain, found.start, found.end) for found in mask(text)[1]]
     hits += [("phone", match[0], *match.span()) for match in _MASKED_PHONE.finditer(text)]
     return hits
+
+
+def entities(text: str) -> tuple[Found, ...]:
+    """Everything of a text that has a name, with its raw span, whoever said it and whatever is wanted."""
+    folded = fold(text)
+    view = View(folded.text)
+    hits = slots(view, Context(), lexicon(), sensitive(folded.text))
+    return tuple(Found(name, value, *folded.raw(start, end)) for name, value, start, end in hits if start < end)
 
 
 def slots(view: View, context: Context, words: Lexicon, private: list[Hit]) -> list[Hit]:

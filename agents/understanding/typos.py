@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-_LONG = 7  # letters from which on two slips still leave a word recognisable
+_LONG = 8  # letters from which on two slips still leave a word recognisable
 
 
 def near(word: str, targets: Iterable[str]) -> bool:

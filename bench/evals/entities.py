@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.understanding.port import Found
+from agents.understanding.slots import entities
 from bench.evals.data import NoDataError, data_file, json_of, read, reader
 from bench.report import Result, missing, more_is_better
 
@@ -135,14 +136,17 @@ def _standing(text: str, known: set[str] | None, shape: str) -> set[str]:
 
 
 def tau_counts() -> dict[str, Counts]:
-    """Counts by field over tau_texts: distinct values of each text."""
-    known, counts, understanding = records(), {field: Counts() for field in _TAU}, reader()
+    """Counts by field over tau_texts: distinct values of each text.
+
+    By the finder of entities alone: the guard against forged text cuts a brief at its first Python dictionary.
+    """
+    known, counts = records(), {field: Counts() for field in _TAU}
     shapes = {
         "order_id": r"(?<!\w)W\d{7}(?!\w)", "email": r"[\w.]+@[\w.]+\w", "zip_code": r"(?<!\w)\d{5}(?!\w)",
         "person_name": r"[A-Z][a-z]+ [A-Z][a-z]+",
     }  # fmt: skip
     for text in tau_texts():
-        found = read(understanding, text).evidence
+        found = entities(text)
         for field in _TAU:
             counts[field].add(_standing(text, known.get(field), shapes[field]),
                               {hit.value for hit in found if hit.field == field})  # fmt: skip

@@ -146,3 +146,22 @@ def test_a_long_text_of_phones_is_masked_quickly() -> None:
     masked, found = mask("13800000000 " * 1_600)
     assert 1_600 == len(found)
     assert "13800000000" not in masked
+
+
+@pytest.mark.parametrize("said", ["one three eight zero zero zero zero zero zero zero zero",
+                                  "One three eight, double zero double zero double zero double zero"])  # fmt: skip
+def test_a_phone_said_in_english_is_masked(said: str) -> None:
+    """A voice transcript's phone is masked like a written one, and masking keeps the length (cases F09, F11)."""
+    shown, found = mask(f"call {said} please")
+
+    assert ["13800000000"] == [one.plain for one in found]
+    assert len(f"call {said} please") == len(shown)
+    assert "zero zero zero" not in shown
+    assert mask(shown)[0] == shown
+
+
+def test_an_order_number_said_in_english_is_not_masked() -> None:
+    """Twelve digits are no mobile number (case F07)."""
+    text = "order two oh two six eight two seven nine eight five nine two"
+
+    assert (text, []) == mask(text)

@@ -99,3 +99,36 @@ def test_what_is_no_numeral_is_refused(text: str) -> None:
 def test_a_numeral_is_exact_or_refused(text: str, value: int | None) -> None:
     """Case E11: "二三百" is a guess and "三百二百" two sums; neither is read as some amount."""
     assert read(text).wishes[0].slots.amount == value
+
+
+@pytest.mark.parametrize("text", ["refund ten dollars", "ten dollars", "a hundred bucks", "50刀", "refunding$50",
+                                  "compensation of50 dollars"])  # fmt: skip
+def test_money_in_words_is_not_passed_over(text: str) -> None:
+    """Case E11: an amount in another currency is flagged also when it is said in words or touches one."""
+    assert "amount" not in slots(text)
+    assert 1 == len(values(text, "foreign_amount"))
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("refund fifty five yuan", 5_500),
+        ("a hundred and twenty yuan", 12_000),
+        ("退我五毛钱", 50),
+        ("三块半", 350),
+        ("壹佰贰拾元", 12_000),
+        ("2k元", 200_000),
+    ],
+)
+def test_money_in_words_is_exact(text: str, amount: int) -> None:
+    """Numbers in English words, dimes and formal numerals have one exact value (case E11)."""
+    assert amount == slots(text)["amount"]
+
+
+@pytest.mark.parametrize(
+    "text", ["1e3 dollars", "-50 dollars", "退款1_000元", "退款inf元", "twenty twenty yuan", "退true元"]
+)
+def test_what_is_not_exact_is_told(text: str) -> None:
+    """Case E11: what stands where an amount would and is none is refused by name, with the words kept."""
+    assert 1 == len(values(text, "refused_amount"))
+    assert "amount" not in slots(text)

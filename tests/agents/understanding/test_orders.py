@@ -82,3 +82,30 @@ def test_an_item_number_is_told_from_an_order() -> None:
     """A number that is named as the item's is the sku (R-002-03)."""
     assert {"sku_id": "SKU-CUP-01"} == slots("退货，商品编号SKU-CUP-01")
     assert {"sku_id": "SKU-LAMP-03"} == slots("sku-lamp-03 return".upper())
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("1001 1002 1003 退款", ["1001", "1002", "1003"]),
+        ("2026 0105 0001 退款", ["202601050001"]),
+        ("4512 8847 9913", ["451288479913"]),
+        ("2026-0105-0001", ["202601050001"]),
+        ("order #W7736983 and #W5765741", ["W7736983", "W5765741"]),
+        ("order w seven seven three six nine eight three", ["W7736983"]),
+        ("my order is O D one zero zero zero zero one", ["OD100001"]),
+        ("订单号二零二六零一零五零零零一", ["202601050001"]),
+        ("ordedr 370795561790", ["370795561790"]),
+    ],
+)
+def test_several_numbers_and_groups_of_one_are_told_apart(text: str, numbers: list[str]) -> None:
+    """Groups of four are one number, unless they are neighbours like a customer's orders (cases F05, F11)."""
+    assert numbers == values(text, "order_id")
+
+
+@pytest.mark.parametrize(
+    "text", ["the 1000-piece puzzle", "more than 3000", "1000积分", "ordered in April 2023", "1000 more"]
+)
+def test_counts_and_years_are_no_orders(text: str) -> None:
+    """A count of pieces or points, a bound and a year are no order (case F07)."""
+    assert [] == values(text, "order_id")

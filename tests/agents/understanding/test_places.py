@@ -54,3 +54,29 @@ def test_address_and_phone_belong_to_the_change_of_address() -> None:
 def test_a_phone_is_read_spoken_touching_words_or_masked(text: str, phone: str) -> None:
     """A phone may be spoken, touch Chinese words, or be masked because its key is gone (cases F09, F11)."""
     assert phone == slots(text)["phone"]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("地址改成A路", "A路"),
+        ("我住在朝阳区", "朝阳区"),
+        ("地址改成3栋502", "3栋502"),
+        ("送到公司前台", "公司前台"),
+        ("改到学校门口吧", "学校门口"),
+        ("我在北京市海淀区", "北京市海淀区"),
+        ("change the address to Queen Road", "Queen Road"),
+        ("地址改成北京市朝阳区建国路88号那个电话13800000000", "北京市朝阳区建国路88号"),
+    ],
+)
+def test_a_partial_address_is_kept(text: str, address: str) -> None:
+    """A part of an address is read as far as it goes, so that the rest can be asked for (R-002-03)."""
+    assert address == slots(text)["address"]
+
+
+@pytest.mark.parametrize(
+    "text", ["换成大号", "改成蓝色", "退到哪里", "change the address to the same as in order #1001"]
+)
+def test_no_part_of_a_place_is_no_address(text: str) -> None:
+    """A size, a colour, a question and another order are no place."""
+    assert "address" not in slots(text)
