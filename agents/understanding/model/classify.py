@@ -69,8 +69,9 @@ class IntentModel:
         powers = (exact * self.scale / length + self.bias) / self.temperature
         shares = np.exp(powers - powers.max())
         shares = shares / shares.sum()
-        ranked = sorted(zip(shares.tolist(), self.intents, strict=True), key=lambda pair: (-pair[0], pair[1]))
-        return [Guess(intent, round(share, 4)) for share, intent in ranked]
+        # Rounded before they are ranked: the last bits of a power may differ from one processor to another.
+        found = [Guess(intent, round(share, 4)) for share, intent in zip(shares.tolist(), self.intents, strict=True)]
+        return sorted(found, key=lambda guess: (-guess.probability, guess.intent))
 
     def why(self, text: str, intent: str, most: int = 8) -> list[tuple[str, float]]:
         """The grams of a text that spoke for an intent, the strongest first, with what each added to its score."""

@@ -37,7 +37,7 @@ def packed(model: IntentModel) -> bytes:
     }  # fmt: skip
     names = "\n".join(sorted(model.vocabulary, key=model.vocabulary.__getitem__)).encode()
     numbers = model.rarity.astype("<f4").tobytes() + model.weights.astype("<i2").tobytes()
-    return MAGIC + orjson.dumps(head) + b"\n" + zlib.compress(names + b"\n\n" + numbers, 9)
+    return MAGIC + orjson.dumps(head) + b"\n" + zlib.compress(names + b"\n\n" + numbers)
 
 
 def unpacked(content: bytes, name: str) -> IntentModel:
