@@ -7,15 +7,13 @@ from typing import Any
 
 import orjson
 
-from agents.planning import answers, calls, handover, moves, recalls, related, wishes
+from agents.planning import answers, calls, handover, moves, offers, recalls, related, wishes
 from agents.planning.desk import Desk
 from schemas.events import MessageBody
 from schemas.messages import NormalizedMessage
 
 UPSET = {"angry", "impatient", "disappointed"}
 ASKED_MAX = 20
-_COURTESY = {"greeting", "thanks", "complaint"}
-_UNASKED = {*_COURTESY, "inform", "confirm", "deny", "stop", "out_of_scope", "hurry_up"}  # wish for nothing themselves
 
 
 def on_message(desk: Desk, message: NormalizedMessage) -> None:
@@ -157,12 +155,16 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
     top = desk.top
     flow = desk.pack.by_intent.get(message.intent)
     fills = top is not None and answers.fits(desk, top, message)
-    if message.confidence < desk.config.confidence_min and not fills and message.intent not in _COURTESY:
+    if message.confidence < desk.config.confidence_min and not fills and message.intent not in offers.COURTESY:
         _clarify(desk, message)
         return
     desk.clarified = 0
-    talk = message.intent in _COURTESY and flow is None
-    ours = top is not None and (flow.flow == top["flow"] if flow else fills or message.intent in _UNASKED) and not talk
+    talk = message.intent in offers.COURTESY and flow is None
+    ours = (
+        top is not None
+        and (flow.flow == top["flow"] if flow else fills or message.intent in offers.UNASKED)
+        and not talk
+    )
     if message.intent == "hurry_up" and not fills:
         _hurry(desk, message)
     elif ours and top is not None and not answers.another_order(desk, top, message):
@@ -170,7 +172,7 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
         _queue_others(desk, message)
     elif talk:
         _courtesy(desk, message)
-    elif flow is None and message.intent in _UNASKED and not _others(desk, message):
+    elif flow is None and message.intent in offers.UNASKED and not _others(desk, message):
         _without_flow(desk, message)
     else:
         _begin(desk, message, wishes.wishes(message))
@@ -198,7 +200,7 @@ def _hurry(desk: Desk, message: NormalizedMessage) -> None:
 
 
 def _queue_others(desk: Desk, message: NormalizedMessage) -> None:
-    _unserved(desk, message, wishes.others(message), offer=False)
+    offers.unserved(desk, message, wishes.others(message), offer=False)
     others = [one for one in wishes.others(message) if one["intent"] in desk.pack.by_intent]
     if not _room(desk, message, len(others)):
         return
@@ -220,7 +222,7 @@ def _room(desk: Desk, message: NormalizedMessage, count: int) -> bool:
 def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) -> None:
     """Start the message's flows: queries first, so that the one that asks back comes last (F01)."""
     known = [one for one in asked if one["intent"] in desk.pack.by_intent]
-    _unserved(desk, message, asked, offer=not known and desk.top is None)
+    offers.unserved(desk, message, asked, offer=not known and desk.top is None)
     if not _room(desk, message, len(known)):
         return
     # A query ends without the customer; what asks back comes last, so that its question is the one that stands.
@@ -230,25 +232,10 @@ def _begin(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]]) 
     desk.ended_top = True  # the first of them starts now, above what is under way
 
 
-def _unserved(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]], *, offer: bool) -> None:
-    """An honest word about each wish that no flow grants, and a person; `offer`: with a number. Never a guess."""
-    known = desk.pack.by_intent.keys() | _UNASKED
-    for intent in dict.fromkeys(str(one["intent"]) for one in asked if one["intent"] not in known):
-        desk.draft.reason(
-            "planning.no_flow", f"nothing here does {intent}: a person is offered", message.ref.message_id
-        )
-        template = f"noflow.{intent}" if f"noflow.{intent}" in desk.pack.templates else "noflow.default"
-        if offer:
-            offered(desk, template, message=message, person=True)
-        else:
-            # Its numbers would clash with those of the question that follows.
-            desk.say(template, choices=())
-
-
 def _courtesy(desk: Desk, message: NormalizedMessage) -> None:
     """A kind word, and the question that was open once more (R-003-12)."""
     if message.intent == "complaint" and desk.top is None:
-        offered(desk, "common.complaint")
+        offers.offered(desk, "common.complaint")
     elif message.intent == "complaint":
         desk.say("common.complaint_open")
     else:
@@ -267,33 +254,9 @@ def _without_flow(desk: Desk, message: NormalizedMessage) -> None:
     elif message.intent in {"confirm", "deny"}:
         desk.say("common.closing")
     elif "order_id" in slots:
-        offered(desk, "common.what_about_order", slots, message=message)
+        offers.offered(desk, "common.what_about_order", slots, message=message)
     else:
-        offered(desk, "common.out_of_scope")
-
-
-def offered(
-    desk: Desk,
-    template: str,
-    slots: dict[str, Any] | None = None,
-    guess: str | None = None,
-    message: NormalizedMessage | None = None,
-    *,
-    person: bool = False,
-) -> None:
-    """Say a template whose numbered choices are intents, and remember what the numbers mean.
-
-    `guess`: the intent that a yes begins; `person`: a yes brings a person.
-    """
-    kept = slots or {}
-    seal = message.seal.model_dump(mode="json") if message is not None and message.seal else None
-    params = {**kept, "title": desk.title(desk.pack.by_intent[guess].flow, desk.language) if guess else ""}
-    desk.say(template, params)
-    desk.offer = [
-        {"intent": guess if offer.intent == "guess" else offer.intent, "slots": kept, "seal": seal,
-         "guess": offer.intent == "guess" or (person and offer.intent == "human")}
-        for offer in desk.pack.templates[template].choices
-    ]  # fmt: skip
+        offers.offered(desk, "common.out_of_scope")
 
 
 def _guessed(desk: Desk, message: NormalizedMessage, offer: list[dict[str, Any]]) -> None:
@@ -304,7 +267,7 @@ def _guessed(desk: Desk, message: NormalizedMessage, offer: list[dict[str, Any]]
         desk.say("common.closing")
         return
     if message.intent == "deny":
-        offered(desk, "common.clarify")
+        offers.offered(desk, "common.clarify")
         return
     slots = {**guess["slots"], **wishes.primary(message)}
     _begin(desk, message, [{**wishes.wish(message, str(guess["intent"]), slots), **_origin(guess, message)}])
@@ -321,9 +284,9 @@ def _clarify(desk: Desk, message: NormalizedMessage) -> None:
         # The choices of a clarifying list would clash with the numbers under the flow's own question.
         desk.ended_top = True  # its question once more; its numbers stay what they were
     elif message.intent in desk.pack.by_intent:
-        offered(desk, "common.clarify_guess", wishes.primary(message), message.intent, message)
+        offers.offered(desk, "common.clarify_guess", wishes.primary(message), message.intent, message)
     else:
-        offered(desk, "common.clarify")
+        offers.offered(desk, "common.clarify")
 
 
 def _asked_too_often(desk: Desk, message: NormalizedMessage) -> bool:
