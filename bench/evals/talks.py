@@ -22,7 +22,7 @@ Left = dict[str, dict[str, list[dict[str, Any]]]]  # by topic and conversation
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A customer's messages in order. The shop is the conversation's own, so that it is new and its orders are there."""
+    """A customer's messages in order; the shop is the talk's own, so that its conversation is new."""
 
     shop: str
     sender: str
