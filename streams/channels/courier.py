@@ -32,7 +32,7 @@ class Courier:
         """
         # behind what waits already: else a customer's second message could overtake the first
         if len(self._spool):
-            self._store(facts)
+            await self._store(facts)
             return len(facts)
         sending = {asyncio.ensure_future(self._publisher.publish(fact, trace)): (fact, trace) for fact, trace in facts}
         if not sending:
@@ -40,7 +40,7 @@ class Courier:
         await asyncio.wait(sending, timeout=PATIENCE_SECONDS)
         late = [sent for task, sent in sending.items() if not task.done() or _for_now(task.exception())]
         if late:
-            self._store(late)
+            await self._store(late)
         for task in sending:  # still handed to the broker: only its answer is not waited for
             if not task.done():
                 self._left.add(task)
@@ -52,7 +52,7 @@ class Courier:
         while True:
             await self._spool.news.wait()
             try:
-                if not await self._round(self._spool.first()):
+                if not await self._round(await self._spool.first()):
                     await asyncio.sleep(RETRY_SECONDS)
             except SpoolError as error:
                 log.warning("%s; what was sent is sent again", error)
@@ -66,12 +66,12 @@ class Courier:
         for seq in done:
             sent[seq].result()  # anything but "not now" was found when it was first handed over, and not spooled
         if done:
-            self._spool.drop(done)
+            await self._spool.drop(done)
         return len(done)
 
-    def _store(self, facts: Iterable[tuple[Fact, str]]) -> None:
+    async def _store(self, facts: Iterable[tuple[Fact, str]]) -> None:
         try:
-            self._spool.put(facts)
+            await self._spool.put(facts)
         except SpoolError as error:
             raise RefusedError(503, "spool", str(error)) from None
 

@@ -180,15 +180,20 @@ def fact(number: int, sender: str = "u-1") -> tuple[Fact, str]:
     return Fact("channel.events", event.conversation, event.event_id, event), ""
 
 
+async def waiting(spool: Spool) -> list[str]:
+    """The messages that may be sent now."""
+    return [row.fact.value.body.message_id for row in await spool.first()]  # type: ignore[attr-defined]
+
+
 async def test_a_conversations_records_leave_the_spool_one_by_one() -> None:
     """A second record of a conversation is not shown before the first is dropped, so none overtakes another."""
     spool = Spool()
-    spool.put([fact(1), fact(2), fact(1, "u-2"), fact(1)])
+    await asyncio.gather(spool.put([fact(1), fact(2)]), spool.put([fact(1, "u-2"), fact(1)]))
 
     assert 3 == len(spool)
-    assert ["m-1", "m-1"] == [row.fact.value.body.message_id for row in spool.first()]  # type: ignore[attr-defined]
-    spool.drop([row.seq for row in spool.first()])
-    assert ["m-2"] == [row.fact.value.body.message_id for row in spool.first()]  # type: ignore[attr-defined]
+    assert ["m-1", "m-1"] == await waiting(spool)
+    await spool.drop([row.seq for row in await spool.first()])
+    assert ["m-2"] == await waiting(spool)
     spool.close()
 
 
@@ -197,5 +202,17 @@ async def test_a_full_spool_stores_nothing() -> None:
     spool = Spool(most=2)
     with pytest.raises(SpoolError, match="wait for the broker"):
         spool.put([fact(1), fact(2), fact(3)])
+
+    assert 0 == len(spool)
+    spool.close()
+
+
+async def test_a_disk_that_fails_is_said() -> None:
+    """What can't be written is not counted as waiting, and the one who asked hears of it."""
+    spool = Spool()
+    spool._db.execute("drop table spool")
+    with pytest.raises(SpoolError, match="no such table"):
+        await spool.put([fact(1)])
+
     assert 0 == len(spool)
     spool.close()

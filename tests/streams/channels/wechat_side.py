@@ -71,7 +71,7 @@ def encrypted(values: dict[str, str | int] | bytes, app_id: str = APP_ID, key: s
     """A push in AES mode, encrypted and signed by wechatpy."""
     body = values if isinstance(values, bytes) else xml(values)
     stamp, nonce = str(SECOND), "1320562132"
-    sealed = WeChatCrypto(TOKEN, key, app_id).encrypt_message(body.decode(), nonce, stamp)
+    sealed = WeChatCrypto(TOKEN, key, app_id).encrypt_message(body, nonce, stamp)
     claimed = sealed.partition("<MsgSignature><![CDATA[")[2].partition("]]")[0]
     return Push(NOW, sealed.encode(), query(msg_signature=claimed), {"shop": SHOP})
 
