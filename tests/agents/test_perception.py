@@ -318,3 +318,13 @@ def test_a_long_message_is_kept_short_in_the_state() -> None:
 
     assert isinstance(message, NormalizedMessage)
     assert (10_000, 1_000) == (len(message.text), len(heard.message()["text"]))
+
+
+def test_a_named_time_is_placed_on_the_customers_clock() -> None:
+    """A "yesterday" is a day of the customer's calendar, counted from the message's checked time (R-002-03)."""
+    ahead = Heard().read(
+        "昨天买的1001要退款", occurred_at=T0 + 86_400_000
+    )  # a clock that is a day ahead is not believed
+
+    assert ("2026-01-04/2026-01-05", True) == (ahead.time_reference, ahead.ref.time_assumed)
+    assert ["昨天"] == [one.value for one in ahead.evidence if one.field == "time_reference"]

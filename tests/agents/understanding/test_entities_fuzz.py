@@ -15,9 +15,9 @@ from agents.understanding.slots import entities
 PIECES = [
     "订单", "1001 1002 1003", "２０２６", "one zero ", "double oh ", "nine", "O D ", "#W7736983", "幺三八", "零", "\n",
     "，", "um ", "呃", "my name is Ada ", "我叫", "zip code ", "19122", "Denver, 80280", "ten dollars", "五毛",
-    "1e3元", "三天前", "十一点", "last ", "friday", "before ", "2026-13-45", "上上个月31号", "地址改成", "A路", "a@b.cn",
+    "1e3元", "三天前", "十一点", "last ", "friday", "before ", "2026-13-45", "上上个月31号", "地址改成", "A路",
     "gold account", "invoce #", "00108", "SKU-", "size ", "XL码", "\ud83d", "\u200b", "\u202a", "\x00", "é", "𝟙",
-    "Ⅳ", "㊿", "½", "ﷺ", "壹佰", " ",
+    "a@b.cn", "Ⅳ", "㊿", "½", "ﷺ", "壹佰", " ",
 ]  # fmt: skip
 RUNS = ["one ", "my name is a ", "invoice ", "live in ", "(", "Ada ", "zip ", "::", "a_b_", "twenty "]
 TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=14).map("".join)

@@ -53,3 +53,9 @@ def test_stores_get_no_nul_and_no_lone_surrogate(raw: str, kept: str) -> None:
     """NUL is removed, a lone half is replaced, an emoji stays one emoji (cases B15, B17)."""
     assert kept == scrub(raw)
     assert kept.encode("utf-8")
+
+
+def test_one_character_does_not_become_a_sentence() -> None:
+    """U+FDFA folds to eighteen characters: 20,000 of it would be a text of 360,000 (promise 10)."""
+    assert 40 >= len(fold("\ufdfa" * 10).text)
+    assert "1⁄2" == fold("½").text

@@ -49,6 +49,7 @@ def test_other_words_are_no_name(text: str) -> None:
         ("postcode SW1A 1AA", "SW1A 1AA"),
         ("邮编是518000", "518000"),
         ("zip code one nine one two two", "one nine one two two"),
+        ("my zip code? let me see, it was 98186", "98186"),
     ],
 )
 def test_a_zip_code_is_no_order(text: str, code: str) -> None:
