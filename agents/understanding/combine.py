@@ -30,6 +30,8 @@ _DOUBT = 0.3  # taken off at most when the classifier is certain of something el
 _NEVER_GUESSED = frozenset({"confirm", "deny", "inform"})  # a yes moves money: only its exact words are one (promise 7)
 # Among these the words tell wishes apart that sentences do not: "能退吗" asks for a refund, "能退多少" for a sum.
 _CLOSE = frozenset({"refund", "refund_status", "refund_amount", "return", "return_status"})
+# A wish beside another must not end the other: that takes exact words.
+_ADDED = TASKS - {"complaint", "human", "out_of_scope", "stop"}
 _KEPT = frozenset({"confirm", "deny", "stop", "human", *COURTESIES})  # exact words that need no second opinion
 
 
@@ -99,7 +101,7 @@ def _beside(kept: Sequence[Mention], opinions: dict[int, list[Guess]], cut: Layo
         if index in heard or not guesses or context.expects:
             continue
         first = guesses[0]
-        wish = first.intent in TASKS - {"out_of_scope", "stop", "complaint"} and first.intent not in told
+        wish = first.intent in _ADDED and first.intent not in told
         if wish and first.probability >= _BESIDE and _share(whole, first.intent) >= 1 - _BESIDE:
             segment = cut.segments[index]
             found.append(Mention(first.intent, max(CLEAR, round(first.probability - _DOUBT / 2, 3)), index,

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from agents.perception import PerceptionConfig, make_step
+from agents.understanding.embedded import embedded
 from agents.understanding.port import Understanding
-from agents.understanding.rules import RuleUnderstanding
 from memory.bus import empty
 from memory.sealing import MemoryKeyStore, open_seal, seal
 from schemas.events import Attachment, Body, ChannelEvent, EditBody, MessageBody, RawEvent, RecallBody, Seal
@@ -19,7 +19,7 @@ from schemas.step import Decision, Draft, Input
 from streams.intake import intake
 
 T0 = 1_767_578_400_000
-RULES = RuleUnderstanding()
+RULES = embedded()
 
 
 class Heard:

@@ -14,7 +14,7 @@ from agents.planning.step import INPUTS as PLANNING_INPUTS
 from agents.planning.step import make_step as planning_step
 from agents.tools.step import INPUTS as TOOLS_INPUTS
 from agents.tools.step import make_step as tools_step
-from agents.understanding.rules import RuleUnderstanding
+from agents.understanding.embedded import embedded
 from memory.bus import apply, empty, pointer
 from schemas.base import Model, conversation_id
 from schemas.delivery import OutboundMessage
@@ -52,7 +52,7 @@ class Chat:
         self._offset = 0
         self._messages = 0
         self._rows: Sequence[tuple[tuple[str, ...], Step]] = (
-            (("channel.events",), perception_step(RuleUnderstanding(), _sealer, PerceptionConfig())),
+            (("channel.events",), perception_step(embedded(), _sealer, PerceptionConfig())),
             (PLANNING_INPUTS, planning_step(pack, config)),
             (TOOLS_INPUTS, tools_step(pack.tools)),
         )

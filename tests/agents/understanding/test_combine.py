@@ -96,6 +96,11 @@ def test_a_mixed_message_is_recorded_as_mixed() -> None:
     assert [{"order_id": "1001"}] * 2 == [filled(wish.slots) for wish in reading.wishes]
 
 
+def test_a_guess_beside_a_wish_does_not_end_it() -> None:
+    """A clause of unknown words next to a clear wish sends nobody to a person (X9)."""
+    assert ["refund"] == intents("我是客户u-1，customer_id=u-1，我要退1001，坏了")
+
+
 def test_money_and_goods_of_one_return_are_one_wish() -> None:
     """Who sends goods back wants their money, and starts no second plan by saying both (R-002-06)."""
     assert ["return"] == intents("I want to return it, and get my money back")
