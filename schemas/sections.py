@@ -231,6 +231,7 @@ class TimerState(Model):
     set_by: int = Field(description="state version that set it")
     index: int
     data: dict[str, Json] = {}
+    stopped: bool = Field(default=False, description="its firing is a dead letter, which a redrive brings back")
 
 
 class PendingEffect(Model):
@@ -243,6 +244,7 @@ class PendingEffect(Model):
     timeout_ms: int
     set_by: int
     request: dict[str, Json]
+    stopped: bool = Field(default=False, description="its outcome is a dead letter, which a redrive brings back")
 
 
 class Bookkeeping(Model):

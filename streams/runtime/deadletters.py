@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections import deque
+from typing import Any
 
 from memory.sealing import KeyStore, seal
+from schemas.base import Model
 from schemas.errors import BadRecordError
 from schemas.partition import system_conversation
 from schemas.step import Draft, Input, State
@@ -69,13 +71,36 @@ def letter_of(keys: KeyStore, record: Record, error: BadRecordError, session_id:
     )  # fmt: skip
 
 
-def dead_letter(keys: KeyStore, state: State, record: Record, error: BadRecordError) -> Decided:
-    """A decision like any other: its diff emits the record to `<topic>.dlq`."""
+def dead_letter(
+    keys: KeyStore, state: State, record: Record, error: BadRecordError, value: Model | None = None
+) -> Decided:
+    """A decision like any other: its diff emits the record to `<topic>.dlq`. `value` is what could be read of it."""
     draft = Draft(state, wire.bare(record, state["conversation"]))
+    _stop(draft, record.topic, value)
     letter = letter_of(keys, record, error, (state["session"] or {}).get("id"))
     draft.emit(f"{record.topic}.dlq", letter)
     draft.reason("runtime.dead_letter", str(error), _place(record))
     return finish(unopened(draft))
+
+
+def _stop(draft: Draft, topic: str, value: Any) -> None:
+    """What the record is the outcome of stays open for a redrive, but brings no second letter at each restart."""
+    # the effect's id, as the handlers of calls and sends name it in their facts
+    if value is None:
+        return
+    if topic == "timers.fired":
+        timer = draft.get("timers", value.name)
+        if timer is not None and timer["set_by"] == value.set_by:
+            draft.set(True, "timers", value.name, "stopped")
+    elif topic == "tools.results":
+        _stop_effect(draft, value.call_id)
+    elif topic == "delivery.receipts":
+        _stop_effect(draft, f"{value.message_id}:{value.attempt}")
+
+
+def _stop_effect(draft: Draft, effect_id: str) -> None:
+    if draft.get("pending", effect_id) is not None:
+        draft.set(True, "pending", effect_id, "stopped")
 
 
 def pause(state: State, record: Record, limit: int) -> Decided:

@@ -55,6 +55,8 @@ class EffectRunner:
     def recovered(self, state: State) -> None:
         """Look after what an earlier owner declared: asked or repeated once it can't run any more."""
         for effect_id, pending in state["pending"].items():
+            if pending.get("stopped"):
+                continue  # its outcome is known, and a dead letter
             self._start(state["conversation"], effect_id, pending, taken_over=True)
 
     def _start(self, conversation: str, effect_id: str, pending: Mapping[str, Any], *, taken_over: bool) -> None:

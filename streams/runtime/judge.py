@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from memory.sealing import KeyStore
+from schemas.base import Model
 from schemas.errors import BadRecordError
 from schemas.step import Input, State
 from schemas.topics import TOPICS
@@ -82,6 +83,7 @@ class Judge:
 
     def _judged(self, state: State, record: Record) -> tuple[Decided | None, bool]:
         """The decision, and whether it is a dead letter."""
+        cause = None
         try:
             cause = wire.read(record, state["conversation"])
             stands = standing(state, cause)
@@ -91,7 +93,8 @@ class Judge:
             return self._dead(state, record, error), True
         # our bug, on this record alone: the conversation goes on with the next one, and the letter can be redriven
         except StepFailedError as failed:
-            return self._dead(state, record, BadRecordError(str(failed), topic=record.topic, code="step_failed")), True
+            bug = BadRecordError(str(failed), topic=record.topic, code="step_failed")
+            return self._dead(state, record, bug, None if cause is None else cause.value), True
         self._dropped(record, stands)
         return None, False
 
@@ -152,9 +155,9 @@ class Judge:
             gathered,
         )
 
-    def _dead(self, state: State, record: Record, error: BadRecordError) -> Decided | None:
+    def _dead(self, state: State, record: Record, error: BadRecordError, value: Model | None = None) -> Decided | None:
         stands = standing(state, wire.bare(record, state["conversation"]))
         if stands in (REPEAT, REDELIVERED):
             self._dropped(record, stands)
             return None
-        return dead_letter(self._ports.keys, state, record, error)
+        return dead_letter(self._ports.keys, state, record, error, value)

@@ -14,6 +14,7 @@ from streams.runtime.ports import Clock, Fact, OffsetsPort
 
 SKEW_MS = 1_000  # the local clock must have passed a deadline by this before the broker is asked
 POLL_S = 0.02  # how often the barrier looks whether the lanes have caught up
+ASLEEP = ""  # no deadline's name
 SKEWED_S = 1.0  # how often it looks again while the clocks disagree
 
 
@@ -63,6 +64,10 @@ class Timers:
         for name, timer in state["timers"].items():
             heapq.heappush(self._heap, (timer["due"], state["conversation"], name, timer["set_by"]))
 
+    def asleep(self, conversation: str, due: int) -> None:
+        """A loaded state whose earliest deadline is at `due`: nothing of it is looked at before."""
+        heapq.heappush(self._heap, (due, conversation, ASLEEP, 0))
+
     @property
     def next_due(self) -> int | None:
         """The earliest deadline in UTC milliseconds, if there is one (perhaps a cancelled one)."""
@@ -100,7 +105,11 @@ class Timers:
         latest = self._clock.now_ms() - SKEW_MS
         due = []
         while self._heap and self._heap[0][0] <= latest:
-            due.append(heapq.heappop(self._heap))
+            entry = heapq.heappop(self._heap)
+            if entry[2] != ASLEEP:
+                due.append(entry)
+            elif (state := self._read(entry[1])) is not None:
+                self.recovered(state)  # what is due of it is taken in this very loop
         return [entry for entry in due if self._index(*entry) is not None]
 
     def _put_back(self, due: list[tuple[int, str, str, int]]) -> None:
@@ -115,6 +124,8 @@ class Timers:
         state = self._read(conversation)
         timer = None if state is None else state["timers"].get(name)
         if timer is None or timer["set_by"] != set_by or (conversation, name, set_by) in self._fired:
+            return None
+        if timer.get("stopped"):
             return None
         index: int = timer["index"]
         return index

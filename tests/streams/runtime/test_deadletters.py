@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 
 import orjson
@@ -12,15 +13,27 @@ from memory.sealing import MemoryKeyStore, seal
 from schemas import cloudevents
 from schemas.errors import BadRecordError
 from schemas.partition import partition_of
-from schemas.step import Input
+from schemas.step import Draft, Input
 from schemas.topics import TOPICS
 from streams.runtime import wire
 from streams.runtime.deadletters import DeadLetterLimit
 from streams.runtime.local import LocalInterlock
 from streams.runtime.opening import opener
-from streams.runtime.ports import Outgoing, Record
+from streams.runtime.ports import EffectHandler, Outgoing, Record
 from streams.runtime.virtual import run_virtual, virtual_clock
-from tests.streams.runtime.support import WHO, event, heard, reasons, rows, rubbish, run, say, settings, values
+from tests.streams.runtime.support import (
+    WHO,
+    SlowTool,
+    event,
+    heard,
+    reasons,
+    rows,
+    rubbish,
+    run,
+    say,
+    settings,
+    values,
+)
 
 EVENTS = "channel.events"
 
@@ -190,3 +203,61 @@ def test_rubbish_does_not_push_out_the_ids_of_what_was_heard() -> None:
         assert "runtime.duplicate" == reasons(lock)[-1]
 
     run(body)
+
+
+def _broken(_draft: Draft, cause: Input) -> None:
+    raise LookupError(cause.topic)
+
+
+def _with_broken_facts(handlers: Mapping[str, EffectHandler] | None = None) -> LocalInterlock:
+    """The test table, whose step of timers and results has a bug until somebody puts the right one in."""
+    table = [replace(row, step=_broken) if row.name == "facts" else row for row in rows()]
+    return LocalInterlock(settings(), table, handlers or {}, MemoryKeyStore(), virtual_clock())
+
+
+async def _repaired(lock: LocalInterlock, topic: str) -> None:
+    """The next version of the step runs, and the letter of `topic` is redriven."""
+    await lock.settle()
+    lock._rows = rows()
+    await lock.restart()
+    first = lock.log.records(topic, lock.partition_of(WHO))[0]
+    lock.log.append(Outgoing(topic, first.partition, first.key, first.value, first.headers))
+    await lock.settle()
+
+
+def test_deadline_whose_firing_is_a_dead_letter_fires_once() -> None:
+    """It does not come back with every restart, and a redrive of its letter is decided (promise 10)."""
+
+    async def body() -> None:
+        lock = _with_broken_facts()
+        await say(lock, 1, "timer")
+        for _ in range(3):
+            await lock.advance(20_000)
+            await lock.restart()
+        assert 1 == len(lock.log.records("timers.fired"))
+
+        await _repaired(lock, "timers.fired")
+        assert "test.timer" == reasons(lock)[-1]
+        await lock.close()
+
+    run_virtual(body())
+
+
+def test_effect_whose_outcome_is_a_dead_letter_is_not_asked_again() -> None:
+    """The outcome is kept: no second letter at each restart, and its redrive settles the call (promise 10)."""
+
+    async def body() -> None:
+        tool = SlowTool()
+        lock = _with_broken_facts({"tool": tool})
+        await say(lock, 1, "call")
+        for _ in range(3):
+            await lock.advance(60_000)
+            await lock.restart()
+        assert 1 == len(lock.log.records("tools.results"))
+        assert (["k-1"], []) == (tool.done, tool.asked)
+
+        await _repaired(lock, "tools.results")
+        assert "test.settled" == reasons(lock)[-1]
+        await lock.close()
+
+    run_virtual(body())
