@@ -23,7 +23,7 @@ OUTCOMES = {
     "normalised_rate": ("normalised", "asked"), "missing_field_rate": ("missing",), "human_fallback_rate": ("person",),
     "item_asked_rate": ("asked",),
 }  # fmt: skip
-_NUMBER = re.compile(r"[0-9]{4,}")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])[0-9]{4,}(?![A-Za-z0-9元块])")  # "4800W" names no item
 ROWS = dict.fromkeys(OUTCOMES, "%")
 TOPIC = "messages.normalized"
 _SENDER = "c-zh-many"
