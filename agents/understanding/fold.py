@@ -28,7 +28,7 @@ _SPACES = re.compile(  # between a Chinese character and what it touches a space
 # A picture's text is broken where its line was full. A line stays one where it may begin a wish of its own, unless the
 # line before it can't end there.
 _OPEN_ZH = "要想把请帮给在是改退换查的我你这那个和跟订开申取买到从为路街道巷弄村镇"
-_BEGINS_ZH = "我|帮|请|麻烦|查|退(?!款)|换|还|另|再|顺便|取消|申请|转人|开发?票|改|投诉|谢|你好|订单|地址|电话"
+_BEGINS_ZH = "我|帮|请|麻烦|查|退(?!款|给|回|到)|换|还|另|再|顺便|取消|申请|转人|开发?票|改|投诉|谢|你好|订单|地址|电话"
 _OPEN_EN = (
     r"\b(?:a|an|the|my|your|his|her|our|this|that|i|to|for|of|on|in|at|by|with|from|and|or|is|are|was|be|been|am|have|has|"
     r"had|not|want|would|like|need|can|could|please|order|number|it|me|you|will|do|does|did|because|where|when|what|"
@@ -146,7 +146,8 @@ def _joined(match: re.Match[str]) -> Iterator[Piece]:
     """A line's end as a space, where the sentence goes on."""
     text, start, end = match.string, *match.span()
     open_before = _ENDS_OPEN.search(text[max(0, start - _LONGEST_WORD) : start]) is not None
-    goes_on = text[start - 1].islower() and text[end].islower() and not _BEGINS.match(text, end)
+    last = text[start - 1]
+    goes_on = (last.islower() or last.isdigit()) and text[end].islower() and not _BEGINS.match(text, end)
     named = _NAME_GOES_ON.search(text[max(0, start - _LONGEST_WORD) : start]) and text[end].isupper()
     if open_before or goes_on or (named and not _BEGINS.match(text, end)):
         yield start, end, " "

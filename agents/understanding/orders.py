@@ -33,7 +33,7 @@ _BARE = re.compile(  # a number beside quotes, signs or a unit is no order
     FLAGS,
 )
 _YEAR = re.compile("1[5-9][0-9]{2}|20[0-9]{2}")
-_DATED = re.compile(r"(?:\b(?:in|since|years?|until|till|by|from|during|around)|,|[.] \()\s?$", FLAGS)
+_DATED = re.compile(r"(?:\b(?:in|since|years?|until|till|by|from|during|around)|(?<=[a-z]),|[.] \()\s?$", FLAGS)
 _SKU = re.compile(
     r"(?<![A-Za-z0-9\-])(?P<own>SKU-[A-Za-z0-9\-]{2,40})"
     r"|(?:\b(?:sku|(?:item|product|model|article)(?: with(?: an?| the)?)?(?: ?(?:id|numbers?|no\.?|code))?)"
