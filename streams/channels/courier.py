@@ -11,7 +11,7 @@ from streams.gateway.publisher import Publisher
 from streams.gateway.reading import RefusedError
 from streams.runtime.ports import Fact
 
-PATIENCE_SECONDS = 0.4  # for the broker, of the one second that a channel waits; the rest is for the disk
+PATIENCE_SECONDS = 0.3  # for the broker, of the one second that a channel waits; the rest is for the disk
 RETRY_SECONDS = 0.5
 
 log = logging.getLogger(__name__)

@@ -15,30 +15,8 @@ from tests.streams.channels import wechat_side as side
 from tests.streams.channels.gateway import channels
 from tests.streams.gateway.local import FixedClock
 
-VIDEO = '''
-"""Transcripts of video calls."""
-
-from collections.abc import Mapping
-from typing import Any
-
-import orjson
-
-from schemas.events import RawEvent
-from streams.channels.port import Channel, Door, Push, Taken
-from streams.gateway.reading import read_model
-
-
-def read(push: Push) -> Taken:
-    scene = orjson.loads(push.body)
-    body = {"kind": "message", "message_id": scene["scene"], "text": "",
-            "attachments": [{"kind": "video", "ref": scene["clip"], "text": scene["words"]}]}
-    who = {"shop": scene["shop"], "channel": "video", "sender": scene["viewer"]}
-    return Taken((read_model(RawEvent, {"id": scene["scene"], **who, "body": body}),))
-
-
-def channel(options: Mapping[str, Any]) -> Channel:
-    return Channel("video", (Door("POST", "/scenes", read),))
-'''
+# the example of the documentation, as it stands there
+VIDEO = Path("docs/channels.md").read_text("utf-8").partition("```python\n")[2].partition("```")[0]
 SCENE = {
     "shop": "demo",
     "viewer": "c-zh-refund",
@@ -91,14 +69,14 @@ async def test_a_new_channel_has_its_door_in_the_gateway(tmp_path: Path) -> None
         answer = await web.client.post("/v1/channels/video/scenes", json=SCENE)
         (event,) = web.values("channel.events")
 
-    assert 200 == answer.status_code
+    assert (202, {"accepted": ["s-1"]}) == (answer.status_code, answer.json())
     assert "demo/video/c-zh-refund" == event.conversation
 
 
 @pytest.mark.parametrize(("text", "name", "words"), [
     ("x = 1", "a.py", "no function channel"), ("1 / 0", "a.py", "ZeroDivisionError"), ("def f(", "a.py", "SyntaxError"),
-    (VIDEO.replace('"video", (', '"voice", ('), "a.py", "voice' already"),
-    (VIDEO.replace('"video", (', '"web", ('), "a.py", "web' already"),
+    (VIDEO.replace('Channel("video"', 'Channel("voice"'), "a.py", "voice' already"),
+    (VIDEO.replace('Channel("video"', 'Channel("web"'), "a.py", "web' already"),
     ("def channel(options): return 1", "a.py", "must give"),
 ])  # fmt: skip
 def test_a_file_that_is_no_adapter_is_named(text: str, name: str, words: str, tmp_path: Path) -> None:
