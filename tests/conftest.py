@@ -13,7 +13,7 @@ from tests.brokers import embedded
 # `make test`, and `make test-fast` leaves them out so that it stays below ten seconds.
 THOROUGH = (
     "tests/cases/", "tests/promises/", "tests/failure/", "tests/fuzz/", "tests/chaos/", "tests/quality/",
-    "tests/e2e/", "tests/examples/",
+    "tests/bench/", "tests/e2e/", "tests/examples/",
     "tests/agents/understanding/", "tests/agents/planning/test_anything.py", "tests/agents/planning/test_bounds.py",
     "tests/agents/planning/test_packs.py", "tests/agents/flows/test_flow_files.py",
     "tests/agents/tools/test_tool_files.py", "tests/feedback/test_oracle.py", "tests/memory/test_bus.py",

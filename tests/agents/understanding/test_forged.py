@@ -72,5 +72,5 @@ def test_who_asks_back_gave_no_address(text: str) -> None:
 
 
 def test_a_condition_is_no_wish() -> None:
-    """ "If it has not been sent, cancel it" wants a cancellation, not news of the parcel (F01)."""
+    """Who says that it be cancelled if it was not sent wants a cancellation, and no news of the parcel (case F01)."""
     assert ["cancel"] == intents("如果订单1001还没有发货，就帮我取消订单")
