@@ -44,7 +44,7 @@ def empty(conversation: str) -> dict[str, Any]:
     return {
         "kind": "state", "schema": SCHEMA, "conversation": conversation, "version": 0, "now": 0, "session": None,
         "perception": {"messages": {}, "intents": {}, "language": None},
-        "memory": {"anchor": {}, "summaries": []},
+        "memory": {"anchor": {}, "summaries": [], "known": {}},
         "planning": {"flows": [], "owner": "agent", "queue": [], "turns": 0, "asked": {}, "clarified": 0,
                      "reviews": {}, "handover": None, "last_message": None},
         "tools": {"calls": {}},
@@ -164,7 +164,7 @@ def decode(encoded: bytes) -> dict[str, Any]:
 class StateBus:
     """The states of one partition. Not for several threads: one owner, one event loop (promise 2)."""
 
-    def __init__(self, hot: int = 2_000) -> None:
+    def __init__(self, hot: int = 1_000) -> None:
         self._cold: dict[str, bytes] = {}
         self._hot: OrderedDict[str, State] = OrderedDict()
         self._size = hot

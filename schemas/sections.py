@@ -61,11 +61,27 @@ class PerceptionState(Model):
     language: str | None = None
 
 
-class MemoryState(Model):
-    """Memory: anchor and summaries; facts and relations live in their stores."""
+class KnownValue(Model):
+    """Memory: what is known under one key of this customer, by its last write (read then write, R-004-08)."""
 
-    anchor: dict[str, Json] = {}
+    value: dict[str, Json] | None = Field(description="`summary` and fields; null: nothing any more")
+    write_id: Id
+    at: int
+    message_id: Id | None = Field(default=None, description="the customer's message that said so: it may be taken back")
+    before: dict[str, Json] | None = Field(default=None, description="the value that it replaced")
+    prior: Id | None = Field(default=None, description="the write that stood before it")
+
+
+class MemoryState(Model):
+    """Memory: anchor, summaries, and the current value per key; facts and relations live in their stores."""
+
+    anchor: dict[str, Json] = Field(
+        default={}, description="what the conversation is about now: order, item, and the message that said so (R-002-12)"
+    )
     summaries: tuple[Text, ...] = ()
+    known: dict[str, KnownValue] = Field(
+        default={}, description="`kind/subject` to its value; kept when the conversation is closed"
+    )
 
 
 class TaskState(Model):

@@ -1,7 +1,7 @@
 """The topics, read once from `manifests/*.yaml`: what each is for, its models, its key and how it is kept.
 
-Adding a topic is adding a manifest and its examples. Every input topic and channel.raw also has a
-dead-letter topic, made from the one shape of `manifests/dlq.yaml`.
+Adding a topic is adding a manifest and its examples. Every input topic, channel.raw and memory.writes also
+have a dead-letter topic, made from the one shape of `manifests/dlq.yaml`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ INPUT_TOPICS = (
     "system.events",
 )
 
+
+MEMORY_TOPIC = "memory.writes"  # read by the keeper of the stores, outside the table
 
 Upgrade = Callable[[Any], Any]
 
@@ -170,9 +172,9 @@ def _load() -> dict[str, Topic]:
     manifests = [parse_manifest(file.read_text("utf-8"), file.name) for file in files if file.name.endswith(".yaml")]
     topics = {manifest.name: build(manifest) for manifest in manifests}
     shape = topics.pop("dlq").manifest
-    sources = (RAW_TOPIC, *INPUT_TOPICS)
-    ordered = {name: topics[name] for name in (*sources, *sorted(topics.keys() - set(sources)))}
-    return ordered | {f"{source}.dlq": build(shape, f"{source}.dlq") for source in sources}
+    first = (RAW_TOPIC, *INPUT_TOPICS)
+    ordered = {name: topics[name] for name in (*first, *sorted(topics.keys() - set(first)))}
+    return ordered | {f"{source}.dlq": build(shape, f"{source}.dlq") for source in (*first, MEMORY_TOPIC)}
 
 
 TOPICS: Mapping[str, Topic] = _load()

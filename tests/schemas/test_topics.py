@@ -37,7 +37,7 @@ every_example = pytest.mark.parametrize(("topic", "major", "text"), EXAMPLES)
 
 def test_the_topics_are_the_designed_ones() -> None:
     """There is every topic of the design and no other, and a dead-letter topic for each that is read."""
-    assert DESIGNED | {f"{name}.dlq" for name in (RAW_TOPIC, *INPUT_TOPICS)} == set(TOPICS)
+    assert DESIGNED | {f"{name}.dlq" for name in (RAW_TOPIC, *INPUT_TOPICS, "memory.writes")} == set(TOPICS)
 
 
 @every_topic
