@@ -20,12 +20,13 @@ from schemas.topics import INPUT_TOPICS
 from streams.metrics import RecordedMetrics
 from streams.runtime.checkpoint import SavedState
 from streams.runtime.client import consumer_config, producer_config
-from streams.runtime.wire import DIFFS, state_headers
+from streams.runtime.wire import DIFFS, UPDATES, state_headers
 from streams.worker import snapshots_of
 
 OPEN = 100_000
 PER_S = 1_000  # decisions a second in the time since the snapshot
 SINCE_S = 30
+DUE = 4_102_444_800_000  # the deadline that closes a conversation is far off
 READY = "the worker is ready"
 
 
@@ -39,9 +40,11 @@ def run() -> Iterator[Result]:
         _write_diffs(made, [_first(name) for name in names])
         _snapshot(made, placed)
         _write_diffs(made, [_next(name) for name in names[: PER_S * SINCE_S]])
+        _marks(made, placed, set(names[: PER_S * (SINCE_S - 1)]))
         seconds = _start(made)
         baseline = _read_all(made)
-    note = f"{OPEN} open conversations of 4 KB in 12 partitions, snapshot and {PER_S * SINCE_S} diffs after it; from "
+    note = f"{OPEN} open conversations of 4 KB in 12 partitions, a deadline each, snapshot and {PER_S * SINCE_S} diffs "
+    note += "after it, the checkpoint's last mark a second old; from "
     note += "the process's start (imports and group join included); baseline reads and applies all of state.diffs"
     yield less_is_better("recovery_100k", seconds, "s", baseline, OPEN, note)
 
@@ -57,7 +60,8 @@ def _diff(name: str, base: int, **values: object) -> dict[str, object]:
 
 
 def _first(name: str) -> tuple[str, bytes]:
-    whole = {**state(name), "version": 0}
+    timers = {"session.close": {"due": DUE, "set_by": 1, "index": 1, "data": {}}}
+    whole = {**state(name), "version": 0, "timers": timers}
     return name, orjson.dumps(_diff(name, 0, whole=whole))
 
 
@@ -89,8 +93,21 @@ def _snapshot(made: Rig, placed: dict[int, list[str]]) -> None:
         for partition, names in placed.items():
             last = len(names) - 1
             mark = Mark(diff_offset=last, handled=handled, unsent=last + 1, stamped_at=NOW)
-            rows = (SavedState(name, "state", 1, orjson.dumps(_applied(name)), None) for name in names)
+            rows = (SavedState(name, "state", 1, orjson.dumps(_applied(name)), DUE) for name in names)
             snapshots.write(partition, rows, mark.model_dump(mode="json", exclude={"kind", "stamped_at"}))
+
+
+def _marks(made: Rig, placed: dict[int, list[str]], told: set[str]) -> None:
+    """The mark that each partition wrote to state.updates last: a second before the end, as a worker does."""
+    producer = Producer(producer_config(made.settings))
+    handled = dict.fromkeys(INPUT_TOPICS, 0)
+    for partition, names in placed.items():
+        last = len(names) - 1 + sum(name in told for name in names)
+        mark = Mark(diff_offset=last, handled=handled, unsent=last + 1, stamped_at=NOW)
+        headers: list[tuple[str, str | bytes | None]] = list(state_headers(UPDATES, f"bench-{partition}", NOW))
+        producer.produce(UPDATES, orjson.dumps(mark.model_dump(mode="json")), f"~mark/{partition}".encode(),
+                         partition=partition, headers=headers)  # fmt: skip
+    producer.flush(120)
 
 
 def _applied(name: str) -> dict[str, object]:

@@ -104,21 +104,29 @@ class SnapshotFile:
             pass  # said below: what can't be read is as damaged as what does not add up
         raise SnapshotError(_damaged(self.path, "its mark"))
 
-    def verify(self) -> None:
-        """Look at every page and row. Raises SnapshotError when anything is damaged, missing or of another time."""
+    def verified(self) -> list[Row]:
+        """The open states, once every page and row was looked at.
+
+        Raises SnapshotError when anything is damaged, missing or of another time.
+        """
+        rows: list[Row] = []
         try:
             found = self._query("PRAGMA quick_check(1)")
             if found != [("ok",)]:
                 raise SnapshotError(_damaged(self.path, found[0][0]))
             count = total = 0
-            for row in self._scan(""):
-                _decode(row, self.path)
-                count, total = count + 1, total ^ row[5]
+            # one pass for both: the next owner waits for this
+            for stored_row in self._scan(""):
+                row = _decode(stored_row, self.path)
+                count, total = count + 1, total ^ stored_row[5]
+                if row[1] == "state":
+                    rows.append(row)
             stored = self._query("SELECT value FROM meta WHERE name = 'totals'")
             if not stored or orjson.loads(stored[0][0]) != [count, total]:
                 raise SnapshotError(_damaged(self.path, "rows and totals are of different times"))
         except (sqlite3.DatabaseError, ValueError) as error:
             raise SnapshotError(_damaged(self.path, error)) from error
+        return rows
 
     def rows(self, kind: str | None = None) -> Iterator[Row]:
         """Rows as committed, streamed; only those of a kind if given. Not while it is written to."""

@@ -25,14 +25,15 @@ _FOLDERS = 1_000  # workers on one machine, at most
 
 
 class Snapshot:
-    """A whole snapshot: its mark, and its rows, streamed."""
+    """A whole snapshot: its mark, and its rows: `open` is what belongs in memory, a residue stays on disk."""
 
-    def __init__(self, file: SnapshotFile, mark: Mark) -> None:
+    def __init__(self, file: SnapshotFile, mark: Mark, open_: list[Row]) -> None:
         self._file = file
         self.mark = mark
+        self.open = open_
 
     def rows(self, kind: str | None = None) -> Iterator[Row]:
-        """All rows, or those of a kind: `state` is what belongs in memory, a `residue` stays on disk."""
+        """All rows, or those of a kind (`state` or `residue`), streamed."""
         return self._file.rows(kind)
 
 
@@ -162,7 +163,7 @@ class SnapshotStore:
 
     def _checked(self, partition: int, log_start: int, log_end: int | None) -> Snapshot:
         file = self._file(partition)
-        file.verify()
+        rows = file.verified()
         mark = file.mark()
         if mark is None:
             message = f"{file.path}: it was never written to the end"
@@ -175,7 +176,7 @@ class SnapshotStore:
         if log_end is not None and mark.diff_offset >= log_end:
             message = f"{file.path}: it ends at offset {mark.diff_offset}, and the log before, at {log_end}"
             raise SnapshotError(message, "foreign")
-        return Snapshot(file, mark)
+        return Snapshot(file, mark, rows)
 
     def _skip(self, partition: int, error: SnapshotError) -> None:
         self.release(partition)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaException
 
 from memory.bus import VersionConflictError
+from streams import loops
 from streams.metrics import MetricsPort
 from streams.runtime.client import words
 from streams.runtime.commit import KafkaCommitter
@@ -141,7 +142,8 @@ class Owner:
             async with limit:
                 await self._open(number, epoch)
 
-        await asyncio.gather(*(one(number) for number in sorted(numbers)))
+        with loops.uncollected():
+            await asyncio.gather(*(one(number) for number in sorted(numbers)))
 
     async def _open(self, number: int, epoch: int) -> None:
         began = time.monotonic()

@@ -91,11 +91,14 @@ class PartitionRuntime:
         for offset, diff in recovered.resend:
             self._emitter.publish(offset, diff)
         self._emitter.start_at(recovered.diff_offset + 1)  # the diffs behind the last of these had no emits
-        # only those with deadlines or calls are decoded now, all others when they are first touched
-        for encoded in filter(restless, recovered.states.values()):
-            state = orjson.loads(encoded)
-            self._timers.recovered(state)
-            self._effects.recovered(state)
+        # only those with calls under way are decoded now, others with their deadline or when they are first touched
+        for conversation, encoded in recovered.states.items():
+            if restless(encoded, timers=recovered.dues is None):
+                state = orjson.loads(encoded)
+                self._timers.recovered(state)
+                self._effects.recovered(state)
+            elif recovered.dues is not None and conversation in recovered.dues:
+                self._timers.asleep(conversation, recovered.dues[conversation])
         # paused before this owner came: what is read of it is kept back until the word to resume
         for topic in (self._bus.read(self._home) or empty(self._home))["runtime"]["paused"]:
             self._held[topic] = []

@@ -129,5 +129,7 @@ class Recovered:
     diff_offset: int = -1
     unsent: int = 0
     resend: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    # the earliest deadline of each state that has one, so that it can stay encoded until then; None: not known
+    dues: dict[str, int] | None = None
     # in the order of their first change; a conversation that is on disk only must be in `states`, too
     changed: list[str] = field(default_factory=list)  # touched by diffs: the next checkpoint must write them

@@ -15,10 +15,11 @@ import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from memory.bus import VersionConflictError, apply, empty
+from streams.runtime.checkpoint import row_of
 from streams.runtime.client import consumer_config, words
 from streams.runtime.crashpoints import crash
 from streams.runtime.ports import PartitionLostError, Recovered
-from streams.runtime.snapshotting import Loaded, LocalSnapshots
+from streams.runtime.snapshotting import CheckpointImport, Loaded, LocalSnapshots
 from streams.runtime.wire import DIFFS, UPDATES
 from streams.settings import Settings
 
@@ -130,9 +131,8 @@ def _base(reader: Reads, partition: int, snapshots: LocalSnapshots | None) -> tu
         loaded = snapshots.load(partition, *reader.bounds(DIFFS, partition))
         if loaded is not None:
             return loaded, _last_mark(reader, partition)
-    loaded = _checkpoint(reader, partition)
-    if snapshots is not None:
-        snapshots.adopt(partition, loaded)
+    loaded = _checkpoint(reader, partition, snapshots)
+    _joins(loaded, partition, reader.bounds(DIFFS, partition)[0])
     return loaded, -1 if loaded.mark is None else loaded.mark["diff_offset"]
 
 
@@ -151,27 +151,48 @@ def _last_mark(reader: Reads, partition: int) -> int:
         window *= 8
 
 
-def _checkpoint(reader: Reads, partition: int) -> Loaded:
+def _joins(loaded: Loaded, partition: int, log_start: int) -> None:
+    """Raises GapError when diffs that follow the checkpoint are gone: what they changed would be lost in silence."""
+    last = -1 if loaded.mark is None else loaded.mark["diff_offset"]
+    # the offset after the last diff of a transaction is its marker, which may go with it; a log without a mark
+    # may begin anywhere: then conversations whose diffs do not join are refused one by one
+    if loaded.mark is not None and log_start > last + 2:
+        message = (
+            f"{DIFFS} {partition} begins at offset {log_start}, and the last mark on {UPDATES} ends at {last}:"
+            f" the diffs in between are gone. Start a worker that has a snapshot of this partition, or"
+            f" restore the topic"
+        )
+        raise GapError(message)
+
+
+def _checkpoint(reader: Reads, partition: int, snapshots: LocalSnapshots | None) -> Loaded:
     """The latest state of each conversation on state.updates, and the last mark.
 
     States behind the last mark are newer than it says, which does no harm: diffs at or below a loaded
     version are skipped.
     """
     crash("recover.checkpoint")
-    loaded = Loaded()
+    loaded, mark = Loaded(), None
     marker = f"~mark/{partition}".encode()
-    for item in reader.read(UPDATES, partition, 0):
-        key, value = item.key() or b"", item.value()
-        if key == marker:
-            loaded.mark = None if value is None else orjson.loads(value)
-        # a tombstone: the conversation is forgotten, and its diffs are gone already
-        elif value is None:
-            loaded.states.pop(key.decode(), None)
-        else:
-            loaded.states[key.decode()] = value
-    if loaded.mark is None:
-        loaded.states.clear()  # without a mark nothing says that they are all there: the diffs are
-    return loaded
+    file = None if snapshots is None else snapshots.begin_import(partition)
+    taken = CheckpointImport(loaded, file)
+    try:
+        for item in reader.read(UPDATES, partition, 0):
+            key, value = item.key() or b"", item.value()
+            if key == marker:
+                mark = None if value is None else orjson.loads(value)
+            else:
+                taken.add(key.decode(), value)
+        if mark is not None:
+            taken.finish(mark)
+            return loaded
+    except BaseException:
+        if file is not None:
+            file.abandon()
+        raise
+    if file is not None:
+        file.abandon()
+    return Loaded()  # without a mark nothing says that they are all there: the diffs are
 
 
 class _Rebuild:
@@ -181,6 +202,7 @@ class _Rebuild:
         self._partition = partition
         self._snapshots = snapshots
         self._states = loaded.states
+        self._dues = loaded.dues
         self._touched: dict[str, dict[str, Any]] = {}
         self._changed: dict[str, None] = {}
         self._open: deque[tuple[int, Mapping[str, Any]]] = deque()
@@ -196,11 +218,15 @@ class _Rebuild:
         start = max(self._start, reader.bounds(DIFFS, self._partition)[0])
         for item in reader.read(DIFFS, self._partition, start):
             self._add(item.offset() or 0, orjson.loads(item.value() or b""))
-        states = self._states
+        states, dues = self._states, self._dues
         for conversation, state in self._touched.items():
-            states[conversation] = orjson.dumps(state)
+            row = row_of(state, orjson.dumps(state))
+            states[conversation] = row.body
+            dues.pop(conversation, None)
+            if row.next_due is not None:
+                dues[conversation] = row.next_due
         return Recovered(states=states, handled=self._handled, diff_offset=self._last, unsent=self._unsent,
-                         resend=list(self._open), changed=list(self._changed))  # fmt: skip
+                         resend=list(self._open), changed=list(self._changed), dues=dues)  # fmt: skip
 
     def _add(self, offset: int, diff: Mapping[str, Any]) -> None:
         self._last = max(self._last, offset)

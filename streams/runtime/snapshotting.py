@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from memory.snapshots import SnapshotError, SnapshotStore
+from memory.snapshots import Import, SnapshotError, SnapshotStore
 from schemas.state import Mark
 from streams.runtime.checkpoint import SavedState, row_of
 
@@ -21,6 +21,48 @@ class Loaded:
 
     states: dict[str, bytes] = field(default_factory=dict)
     mark: Mapping[str, Any] | None = None
+    dues: dict[str, int] = field(default_factory=dict)  # of a state with deadlines the earliest, UTC milliseconds
+
+
+class CheckpointImport:
+    """state.updates as it streams by: open states into memory, all of it into a new file when there is one.
+
+    A residue is never kept in memory here, however many there are.
+    """
+
+    def __init__(self, loaded: Loaded, file: Import | None) -> None:
+        self._loaded = loaded
+        self._file = file
+        self._latest: dict[str, bytes | None] = {}
+
+    def add(self, conversation: str, encoded: bytes | None) -> None:
+        """The conversation's state, later ones over earlier; None: it is forgotten, and its diffs are gone already."""
+        self._latest[conversation] = encoded
+        if len(self._latest) == ROWS:
+            self._pass_on()
+
+    def finish(self, mark: Mapping[str, Any]) -> None:
+        """The last mark: everything before it was added."""
+        self._pass_on()
+        self._loaded.mark = mark
+        if self._file is not None:
+            self._file.finish(Mark(**mark))
+
+    def _pass_on(self) -> None:
+        rows: list[tuple[str, str, int, bytes | None, int | None]] = []
+        for conversation, encoded in self._latest.items():
+            row = None if encoded is None else row_of(orjson.loads(encoded), encoded)
+            rows.append((conversation, "residue", 0, None, None) if row is None else row)
+            self._loaded.states.pop(conversation, None)
+            self._loaded.dues.pop(conversation, None)
+            # without a file there is nowhere else for a residue
+            if row is not None and (row.kind == "state" or self._file is None):
+                self._loaded.states[conversation] = row.body
+                if row.next_due is not None:
+                    self._loaded.dues[conversation] = row.next_due
+        self._latest.clear()
+        if self._file is not None:
+            self._file.add(rows)
 
 
 class LocalSnapshots:
@@ -47,30 +89,10 @@ class LocalSnapshots:
         snapshot = self._store.load(partition, log_start, log_end)
         if snapshot is None:
             return None
-        states = {row[0]: row[3] for row in snapshot.rows("state") if row[3] is not None}
-        return Loaded(states, snapshot.mark.model_dump(mode="json"))
+        states = {row[0]: row[3] for row in snapshot.open if row[3] is not None}
+        dues = {row[0]: row[4] for row in snapshot.open if row[4] is not None}
+        return Loaded(states, snapshot.mark.model_dump(mode="json"), dues)
 
-    def adopt(self, partition: int, loaded: Loaded) -> None:
-        """A new file from a checkpoint; its residues leave memory."""
-        # no checkpoint: the first snapshot will have all that the diffs give
-        if loaded.mark is None:
-            return
-        closed: list[str] = []
-        with self._store.begin_import(partition) as fresh:
-            for rows in _chunks(loaded.states):
-                fresh.add(rows)
-                closed.extend(row.conversation for row in rows if row.kind == "residue")
-            fresh.finish(Mark(**loaded.mark))
-        # a closed conversation is found by `find`, when it is heard again
-        for conversation in closed:
-            del loaded.states[conversation]
-
-
-def _chunks(states: Mapping[str, bytes]) -> Iterator[list[SavedState]]:
-    rows: list[SavedState] = []
-    for encoded in states.values():
-        rows.append(row_of(orjson.loads(encoded), encoded))
-        if len(rows) == ROWS:
-            yield rows
-            rows = []
-    yield rows
+    def begin_import(self, partition: int) -> Import:
+        """A new file, beside the one that is there until it is finished."""
+        return self._store.begin_import(partition)

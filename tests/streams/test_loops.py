@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 
 import uvloop
@@ -26,3 +27,12 @@ def test_processes_run_on_uvloop_and_give_the_answer_back() -> None:
 
     assert isinstance(loop, uvloop.Loop)
     assert loop.is_closed()
+
+
+def test_nothing_is_collected_while_states_are_loaded() -> None:
+    """The collector is off inside, and afterwards as it was, also after an error."""
+    inside = []
+    with contextlib.suppress(LookupError), loops.uncollected():
+        inside.append(gc.isenabled())
+        raise LookupError
+    assert ([False], True) == (inside, gc.isenabled())
