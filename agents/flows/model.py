@@ -87,9 +87,7 @@ class Flow(_Part):
     version: int = Field(ge=1)
     title: Titled
     intents: tuple[str, ...] = Field(min_length=1)
-    quick: bool = Field(
-        default=False, description="a query on the light path, before other wishes (R-003-20)"
-    )
+    quick: bool = Field(default=False, description="a query on the light path, before other wishes (R-003-20)")
     follows: tuple[str, ...] = Field(default=(), description="flows whose order is meant when none is named")
     urged_after: tuple[str, ...] = Field(default=(), description="flows that, once over, are hurried by this query")
     requires: tuple[str, ...] = ()

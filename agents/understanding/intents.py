@@ -5,8 +5,9 @@ See lexicons/intents.yaml for the patterns and for what each number means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.understanding.clauses import Layout, Segment, conditional
 from agents.understanding.lexicon import Lexicon, Pattern, View
@@ -27,6 +28,7 @@ COURTESIES = frozenset({"greeting", "thanks"})
 # A wish for goods to go back is the wish for their money, and so is the question after it: one flow, not two.
 KIN = {"return": "refund", "return_status": "refund_status", "hurry_up": "logistics"}
 _LONGEST_ANSWER = 40  # characters of a clause that may still be nothing but a yes, a no or a courtesy
+_CANCELS = re.compile(r"cancel|取消", re.IGNORECASE)
 CLEAR = 0.6  # below it planning asks before it acts (design section 6)
 
 
@@ -69,10 +71,18 @@ def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[
     return sorted((mention for mention in found if mention.confidence >= floor), key=lambda mention: mention.start)
 
 
-def wanted(spoken: Sequence[Mention], text: str, cut: Layout) -> list[Mention]:
-    """The mentions without those that are only the condition of a wish behind them."""
+def wanted(spoken: Sequence[Mention], text: str, cut: Layout, *, order_named: bool = False) -> list[Mention]:
+    """The mentions without the condition of a wish behind it, and with each cancellation as what it cancels.
+
+    `order_named`: the text names an order while nothing is under way that could be cancelled instead.
+    """
     last = max((one.segment for one in spoken if one.intent in TASKS), default=0)
-    return [one for one in spoken if one.segment >= last or not conditional(text, cut.segments[one.segment])]
+    told = [one for one in spoken if one.segment >= last or not conditional(text, cut.segments[one.segment])]
+    again = {id(one) for one in told if one.intent == "stop" and _CANCELS.search(text[one.start : one.end])}
+    # "Don't ship 1001, cancel it": the order is meant, and not what the agent is doing.
+    if any(one.intent == "cancel" for one in told):
+        return [one for one in told if id(one) not in again]
+    return [replace(one, intent="cancel") if id(one) in again and order_named else one for one in told]
 
 
 def _note(scores: dict[str, _Score], pattern: Pattern, span: tuple[int, int]) -> None:

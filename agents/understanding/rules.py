@@ -71,7 +71,8 @@ class RuleUnderstanding:
         spoken = intents.mentions(view, cut, context, words)
         if self._model is not None:
             spoken = combined(spoken, text, cut, self._model, context, bare=_is_bare(text, hits))
-        spoken = forged.meant(intents.wanted(spoken, text, cut), marks, len(cut.segments) - 1)
+        order_named = context.flow is None and any(hit[0] == "order_id" for hit in hits)
+        spoken = forged.meant(intents.wanted(spoken, text, cut, order_named=order_named), marks, len(cut.segments) - 1)
         hits += self._awaited_reason(text, spoken, hits, context) if not marks else []
         drafts = self._drafts(text, spoken, hits, cut, context)
         feeling, felt = tone.sentiment(view, words)

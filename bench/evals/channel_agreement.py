@@ -30,6 +30,12 @@ _ZH = (
     ("human", "转人工。"), ("human", "我要找人工客服，订单{order}。"),
     ("refund", "订单{order}我要退款，{thing}{why}。"), ("change_phone", "帮我改手机号，改成{phone}。"),
     ("coupon_price", "{thing}有没有优惠券？"), ("refund", "我要退款，再查一下订单{other}的物流。"),
+    ("refund_status", "钱怎么还没退给我，订单{order}。"), ("refund_amount", "订单{order}能退我多少钱？"),
+    ("logistics", "都好几天了，{thing}还没到。"), ("exchange", "{thing}大了，想换{size}码的，单号{order}。"),
+    ("cancel", "{thing}别发货了，订单{order}取消吧。"), ("change_address", "我搬家了，订单{order}请寄到{place}。"),
+    ("invoice", "发票开好了吗，订单{order}的。"), ("human", "你听不懂，换个人来跟我说。"),
+    ("product_question", "这个{thing}有{colour}的吗？"), ("refund", "买的{thing}{why}，钱退给我。"),
+    ("complaint", "你们态度太差了，我要投诉！"), ("change_phone", "收货电话换成{phone}，订单{order}。"),
 )  # fmt: skip
 _EN = (
     ("refund", "I want a refund for order {order}."), ("refund", "Please refund order {order}, because {why}."),
@@ -47,6 +53,17 @@ _EN = (
     ("coupon_price", "Is there a coupon for the {thing}?"),
     ("change_phone", "Please change my phone number to {phone}."),
     ("refund", "Refund order {order} and track order {other}."),
+    ("cancel", "Don't ship order {order}, cancel it."),
+    ("refund_amount", "How much will I get back for order {order}?"),
+    ("refund_status", "Still no money back for order {order}."), ("logistics", "My {thing} hasn't arrived yet."),
+    ("exchange", "The {thing} is too small, can I swap it for a {size}? Order {order}."),
+    ("change_address", "I moved, so send order {order} to {place}."),
+    ("invoice", "I need a receipt for order {order}."),
+    ("human", "You don't get it. Let me speak to someone."),
+    ("refund", "The {thing} came and {why}, I want my money back."),
+    ("product_question", "Does the {thing} come in {colour}?"),
+    ("complaint", "Your service is awful, I will complain!"),
+    ("change_phone", "Use {phone} as the contact phone for order {order}."),
 )  # fmt: skip
 _VALUES = {
     "zh": {

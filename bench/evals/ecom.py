@@ -95,7 +95,7 @@ def rows() -> list[Result]:
     odd = [goal for goal in labelled if goal.task % 2]
     even = [goal for goal in labelled if not goal.task % 2]
     return [
-        _row("intent_zh", odd, understanding, labels, "odd tasks, held out"),
+        _row("intent_zh", odd, understanding, labels, "odd tasks: read to place labels, not to choose an edit"),
         _row("intent_zh_all", labelled, understanding, labels, "all tasks"),
         _row("intent_zh_dev", even, understanding, labels, "even tasks, looked at while developing"),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -275,7 +277,7 @@ def test_the_open_flow_is_the_context() -> None:
     readings = []
     for waiting in ("customer", "tool"):
         heard = Heard()
-        flow = {"flow": "refund", "node": "ask_reason", "waiting_for": waiting, "plan_id": "p-1", "plan_version": 1,
+        flow: dict[str, Any] = {"flow": "refund", "node": "ask_reason", "waiting_for": waiting, "plan_id": "p-1", "plan_version": 1,
                 "message_id": "m-0", "slots": {}}  # fmt: skip
         heard.state = {**heard.state, "planning": {**heard.state["planning"], "flows": [flow]}}
         readings.append(heard.read("朋友说别的店更好").reason)

@@ -194,3 +194,14 @@ def test_it_abstains_where_no_word_is_known(text: str, confidence: float) -> Non
     wish = read(text).wishes[0]
 
     assert ("out_of_scope", confidence) == (wish.intent, wish.confidence)
+
+
+@pytest.mark.parametrize("text", ["Don't ship order 1001, cancel it", "耳机别发货了，订单1001\n取消吧。"])
+def test_an_order_is_cancelled_and_not_what_is_under_way(text: str) -> None:
+    """A cancellation that names its order is one wish, however the sentence is broken up (R-002-02)."""
+    assert ["cancel"] == [wish.intent for wish in read(text).wishes]
+
+
+def test_a_cancellation_without_an_order_stops_what_is_under_way() -> None:
+    """Under an open flow "cancel it" means the flow, also beside its order (F17)."""
+    assert "stop" in intents("单号1001，取消吧", flow="refund")
