@@ -277,8 +277,8 @@ def test_the_open_flow_is_the_context() -> None:
     readings = []
     for waiting in ("customer", "tool"):
         heard = Heard()
-        flow: dict[str, Any] = {"flow": "refund", "node": "ask_reason", "waiting_for": waiting, "plan_id": "p-1", "plan_version": 1,
-                "message_id": "m-0", "slots": {}}  # fmt: skip
+        flow: dict[str, Any] = {"flow": "refund", "node": "ask_reason", "waiting_for": waiting, "plan_id": "p-1",
+                                "plan_version": 1, "message_id": "m-0", "slots": {}}  # fmt: skip
         heard.state = {**heard.state, "planning": {**heard.state["planning"], "flows": [flow]}}
         readings.append(heard.read("朋友说别的店更好").reason)
 
