@@ -44,6 +44,8 @@ def _close(draft: Draft, close_after_ms: int) -> None:
         return
     # sections are reset, not removed: a state has the same shape open and closed
     nothing = empty(draft.conversation)
+    # what is known of the customer is the ground of the next write (R-004-08), in whatever year it comes
+    nothing["memory"]["known"] = draft.get("memory", "known", default={})
     for section in nothing:
         if section not in KEPT:
             draft.set(nothing[section], section)

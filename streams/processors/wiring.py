@@ -19,7 +19,7 @@ from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
 from streams.effects.unseal import Unsealing
 from streams.metrics import Metrics
-from streams.processors import delivery, feedback, perception, planning, session, system, tools
+from streams.processors import delivery, feedback, memory, perception, planning, session, system, tools
 from streams.runtime.ports import Clock, EffectHandler
 from streams.runtime.table import Row
 from streams.settings import Settings
@@ -41,7 +41,7 @@ def rows(settings: Settings, keys: KeyStore) -> tuple[Row, ...]:
     """The processor table; rows of one input topic run in this order inside one decision."""
     return (
         perception.row(settings, keys), planning.row(settings), tools.row(settings), delivery.row(settings),
-        feedback.row(settings), session.row(settings), system.row(),
+        feedback.row(settings), memory.row(settings, keys), session.row(settings), system.row(),
     )  # fmt: skip
 
 
