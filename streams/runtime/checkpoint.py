@@ -72,15 +72,22 @@ class Checkpoint:
         """A commit changed the conversation."""
         self._dirty[conversation] = None
 
-    def ride_along(self, mark: Mapping[str, Any]) -> list[Outgoing]:
+    @property
+    def open(self) -> bool:
+        """Something is not on state.updates yet."""
+        return bool(self._dirty) or self._mark is not None
+
+    def ride_along(self, mark: Mapping[str, Any], *, now: bool = False) -> list[Outgoing]:
         """The updates for the next transaction: states as committed so far, and at a round's end its mark.
 
+        `now`: also when nothing changed, or the last round is not long ago.
         A round may take several transactions; its mark says what held when the round began, so a newer
         state in it does no harm: recovery skips the diffs at or below a loaded version.
         """
         if self._mark is None:
             # nothing changed: no round, so a silent partition writes no marks either
-            if not self._dirty or self._clock.now_ms() - self._last < self._interval_ms:
+            soon = self._clock.now_ms() - self._last < self._interval_ms
+            if not now and (soon or not self._dirty):
                 return []
             self._round, self._dirty, self._mark = self._dirty, {}, mark
             self._last = self._clock.now_ms()

@@ -55,6 +55,7 @@ class Lanes:
     def __init__(self) -> None:
         self._queues: dict[str, deque[Record]] = {}
         self._ready: deque[str] = deque()
+        self._taken: dict[str, int] = {}  # heads that are decided now; they stay in their lane until `end`
         self.in_flight = 0
 
     def add(self, conversation: str, record: Record) -> None:
@@ -72,14 +73,27 @@ class Lanes:
         # asked anew each time: a lane that becomes ready while the batch is decided is still in it
         while self._ready:
             conversation = self._ready.popleft()
+            self._taken[conversation] = 1
             yield conversation, self._queues[conversation][0]
 
+    def more(self, conversation: str) -> Record | None:
+        """The next record behind those that are taken, to be decided on top of them in the same transaction."""
+        taken, queue = self._taken[conversation], self._queues[conversation]
+        if taken == len(queue):
+            return None
+        self._taken[conversation] += 1
+        return queue[taken]
+
     def end(self, conversation: str) -> None:
-        """The conversation's head is handled; the next one is ready."""
+        """A taken record of the conversation is handled; after the last of them the next one is ready."""
         queue = self._queues[conversation]
         # the head stays in its lane while it is decided, so the conversation counts as busy until here
         queue.popleft()
         self.in_flight -= 1
+        self._taken[conversation] -= 1
+        if self._taken[conversation]:
+            return
+        del self._taken[conversation]
         if queue:
             self._ready.append(conversation)
         else:
@@ -87,9 +101,9 @@ class Lanes:
 
     def withdraw(self, topic: str) -> list[tuple[str, Record]]:
         """Take out all records of a topic, each lane in its order; heads that were taken stay until their `end`."""
-        ready, found = set(self._ready), list[tuple[str, Record]]()
+        found: list[tuple[str, Record]] = []
         for conversation, queue in list(self._queues.items()):
-            taken = [] if conversation in ready else [queue.popleft()]
+            taken = [queue.popleft() for _ in range(self._taken.get(conversation, 0))]
             found.extend((conversation, record) for record in queue if record.topic == topic)
             left = deque([*taken, *(record for record in queue if record.topic != topic)])
             if left:

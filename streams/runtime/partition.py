@@ -15,6 +15,7 @@ import orjson
 
 from memory.bus import StateBus, empty
 from schemas.partition import place, system_conversation
+from schemas.step import State
 from schemas.topics import INPUT_TOPICS
 from streams.metrics import decision_metrics
 from streams.runtime import wire
@@ -32,6 +33,7 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
+QUIET_S = 5.0  # after a commit: by then its states are on state.updates, also when no other commit follows
 TURN = 32  # decisions between two turns of the event loop
 
 
@@ -58,12 +60,14 @@ class PartitionRuntime:
         self._marks: dict[str, Watermark] = {}
         self._held: dict[str, list[tuple[str, Record]]] = {}
         self._pausing: set[str] = set()
+        self._dropped: list[Record] = []  # at home and not decided: they end with the batch that they were read in
         self._judge = Judge(rows, ports, settings.dlq_limit, self._over_limit)
         self._emitter = Emitter(ports.send, self._partition_for, self._fail)
         self._effects = EffectRunner(partition, ports.effects, ports.clock, self._bus.read, self.publish, ports.metrics)
         self._timers = Timers(
-            partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed
-        )
+            partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed,
+            lambda: self._quietly(now=True),
+        )  # fmt: skip
         self._checkpoint = Checkpoint(partition, self._bus, ports.clock, settings.checkpoint_ms)
         self._snapshots = (
             None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._stays)
@@ -72,6 +76,8 @@ class PartitionRuntime:
         self._skew_ms = 0
         self._wake = asyncio.Event()
         self._committing = self._closing = False
+        self._quiet: bool | None = None  # a commit without decisions is asked for: True for one that must have a record
+        self._later: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._commit_task: asyncio.Task[Any] | None = None
         self.snapshot_at: int | None = None
@@ -110,6 +116,8 @@ class PartitionRuntime:
     async def close(self, grace_s: float) -> None:
         """Close intake, drop what is queued, cancel what runs; commits handed over get `grace_s` to end."""
         self._closing = True
+        if self._later is not None:
+            self._later.cancel()
         commit = [] if self._commit_task is None else [self._commit_task]
         if commit:
             await asyncio.wait(commit, timeout=grace_s)
@@ -217,12 +225,22 @@ class PartitionRuntime:
                 # decided only when it can be committed: what comes in while it waits is in the same transaction
                 async with self._ports.turns():
                     batch = await self._batch()
-                    if not batch:
+                    if not batch and self._quiet is None:
                         break
                     # its own task, shielded: a close waits for a commit that was handed over, and does not break it off
                     self._commit_task = asyncio.create_task(self._commit(batch))
                     await asyncio.shield(self._commit_task)
             self._committing = False
+
+    def _quietly(self, *, now: bool) -> None:
+        """Commit soon, also when nothing is decided: the rest of a checkpoint, or (`now`) at least its mark.
+
+        A silent partition gets its last states onto state.updates so, and learns that a clock was set right.
+        """
+        self._later = None
+        if not self._closing:
+            self._quiet = now or bool(self._quiet)
+            self._wake.set()
 
     async def _batch(self) -> list[Ready]:
         """Decide heads of lanes until the batch is full; what needs no decision is ended on the way."""
@@ -238,13 +256,37 @@ class PartitionRuntime:
                 continue
             batch.append(ready)
             size += len(ready.encoded)
+            if conversation == self._home:
+                size += await self._more_at_home(batch, handled, unsent)
             if len(batch) >= self._settings.commit_max or size >= self._settings.commit_max_bytes:
                 break
         return batch
 
-    def _ready(self, conversation: str, record: Record, handled: Mapping[str, int], unsent: int) -> Ready | None:
+    async def _more_at_home(self, batch: list[Ready], handled: Mapping[str, int], unsent: int) -> int:
+        """The system conversation's next decisions, each on top of the last and all in one transaction; their bytes.
+
+        It takes all records without a usable key, and nobody waits for what stands between two of them.
+        """
+        size, after = 0, batch[-1].decided.after
+        while len(batch) < self._settings.commit_max and size < self._settings.commit_max_bytes // 2:
+            record = self._lanes.more(self._home)
+            if record is None:
+                break
+            ready = self._ready(self._home, record, handled, unsent, after)
+            if ready is None:
+                self._dropped.append(record)
+                continue
+            batch.append(ready)
+            size, after = size + len(ready.encoded), ready.decided.after
+            if len(batch) % TURN == 0:
+                await asyncio.sleep(0)
+        return size
+
+    def _ready(
+        self, conversation: str, record: Record, handled: Mapping[str, int], unsent: int, state: State | None = None
+    ) -> Ready | None:
         """The record decided and encoded, or None when there is nothing to decide."""
-        state = self.read(conversation) or empty(conversation)
+        state = state or self.read(conversation) or empty(conversation)
         decided = self._judge.decide(state, record)
         if decided is None:
             return None
@@ -278,7 +320,10 @@ class PartitionRuntime:
 
     async def _commit(self, batch: Sequence[Ready]) -> None:
         records = [self._diff_record(ready) for ready in batch]
-        updates = self._checkpoint.ride_along(self._mark())
+        quiet, self._quiet = self._quiet, None
+        updates = self._checkpoint.ride_along(self._mark(), now=quiet is True)
+        if not records and not updates:
+            return
         asked = self._ports.clock.now_ms()
         crash("commit.before")
         # from here until it returns nobody may know of the batch: its outcome is open
@@ -291,6 +336,12 @@ class PartitionRuntime:
         crash("visible.after")
         for ready in batch:
             self._done(ready.conversation, ready.record)
+        if self._later is None and self._checkpoint.open:
+            loop = asyncio.get_running_loop()
+            self._later = loop.call_later(QUIET_S, lambda: self._quietly(now=False))
+        dropped, self._dropped = self._dropped, []
+        for record in dropped:
+            self._done(self._home, record)
 
     def _diff_record(self, ready: Ready) -> Outgoing:
         diff = ready.decided.diff

@@ -30,6 +30,7 @@ class Timers:
         handled: Callable[[], Mapping[str, int]],
         publish: Callable[[Fact], None],
         skewed: Callable[[], bool],
+        measure: Callable[[], None],
     ) -> None:
         self._partition = partition
         self._clock = clock
@@ -38,6 +39,7 @@ class Timers:
         self._handled = handled
         self._publish = publish
         self._skewed = skewed
+        self._measure = measure
         # (due, conversation, name, version that set it); a cancelled one stays until it is due and is then left out,
         # as looking for it in the heap would cost more than keeping it
         self._heap: list[tuple[int, str, str, int]] = []
@@ -81,6 +83,7 @@ class Timers:
             # late is better than wrong: nothing fires while the clocks disagree on what time it is
             if due and self._skewed():
                 self._put_back(due)
+                self._measure()  # nobody else may come by and show that a clock was set right
                 await asyncio.sleep(SKEWED_S)
             if not due or self._skewed():
                 continue

@@ -85,3 +85,21 @@ def test_withdrawn_topic_leaves_in_order_and_taken_heads_stay() -> None:
     assert (2, False, True, False) == (lanes.in_flight, bool(lanes), "a" in lanes, "b" in lanes)
     lanes.end("a")
     assert ["delivery.receipts"] == [record.topic for _, record in lanes.take()]
+
+
+def test_several_records_of_a_lane_are_taken_together() -> None:
+    """What is taken behind the head stays in the lane until all of it has ended; a withdrawal leaves it there."""
+    lanes = Lanes()
+    for offset in range(4):
+        lanes.add("a", _record(offset))
+    next(lanes.take())
+    first = lanes.more("a")
+
+    assert first is not None
+    assert [2, 3] == [one.offset for _, one in lanes.withdraw("channel.events")]
+    assert (1, None, 2) == (first.offset, lanes.more("a"), lanes.in_flight)
+    lanes.add("a", _record(4))
+    lanes.end("a")
+    assert not lanes
+    lanes.end("a")
+    assert [4] == [record.offset for _, record in lanes.take()]

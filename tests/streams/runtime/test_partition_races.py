@@ -25,9 +25,11 @@ class SlowCommit:
     def __init__(self, lock: LocalInterlock) -> None:
         self._inner = lock.commit
         self.seconds = 0.0
+        self.made = 0
 
     async def commit(self, batch: Sequence[Outgoing]) -> list[tuple[int, int]]:
         """Later."""
+        self.made += 1
         await asyncio.sleep(self.seconds)
         return await self._inner.commit(batch)
 
@@ -100,6 +102,7 @@ def test_conversation_comes_back_while_its_residue_leaves_memory() -> None:
         commit.seconds = 700.0  # longer than the snapshots are apart
         await say(lock, 9, "back")
         await asyncio.sleep(650)
+        commit.seconds = 0.0  # that of the checkpoint after it
         time.sleep(0.05)  # noqa: ASYNC251 (the snapshot's thread ends before the commit does)
         await lock.advance(100_000)
         assert ["back"] == heard(lock)
@@ -147,3 +150,44 @@ def test_residue_that_was_only_looked_at_leaves_memory_again() -> None:
         await lock.close()
 
     run_virtual(body())
+
+
+def test_records_without_a_usable_key_share_transactions() -> None:
+    """A flood of keyless rubbish costs a few commits, not one each; versions join and a restart agrees (promise 3)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        commit = slow(lock)
+        commit.seconds = 0.01
+        await say(lock, 0)
+        rubbish(lock, 300, key=None)
+        await say(lock, 1)
+        await lock.settle()
+        home = f"~{lock.partition_of(WHO)}"
+        before = lock.state(home)
+
+        assert 300 == len({letter["offset"] for letter in values(lock, "channel.events.dlq")})
+        assert 2 == len(heard(lock))
+        assert commit.made <= 6
+        assert list(range(1, 301)) == [diff["version"] for diff in lock.diffs(home)]
+        await lock.restart()
+        await lock.settle()
+        assert before == lock.state(home)
+
+    run(body, dlq_limit=1_000)
+
+
+def test_pause_in_a_flood_without_keys_stops_it_at_the_limit() -> None:
+    """The record over the limit is the last one decided before the pause; a resume decides the rest (promise 10)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        slow(lock).seconds = 0.01
+        rubbish(lock, 30, key=None)
+        await lock.settle()
+        at_the_pause = len(values(lock, "channel.events.dlq"))
+        await resume(lock, "channel.events")
+        await resume(lock, "channel.events")
+
+        assert 11 == at_the_pause
+        assert 30 == len(values(lock, "channel.events.dlq"))
+
+    run(body, dlq_limit=10)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import OffsetsPort, Outgoing
 from streams.runtime.virtual import virtual_clock
@@ -131,6 +133,38 @@ def test_clocks_that_disagree_stop_the_timers() -> None:
 
         assert 1 == _turns(lock)
         assert virtual_clock().now_ms() > 0
+
+    run(body)
+
+
+def test_clock_that_was_set_right_is_noticed_on_a_silent_partition() -> None:
+    """Nothing else is decided there: the deadline fires all the same, and no diff is made for it (promise 6)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        lock.log.skew_ms = -5_000
+        await say(lock, 1, "timer100")
+        await lock.advance(10_000)
+        stopped = _turns(lock)
+        lock.log.skew_ms = 0
+        await lock.advance(10_000)
+
+        assert (0, 1) == (stopped, _turns(lock))
+        assert [1, 2] == [diff["version"] for diff in lock.diffs(WHO)]
+
+    run(body)
+
+
+def test_silent_partition_ends_its_checkpoint() -> None:
+    """Seconds after the last decision its state and mark are on state.updates, and only once (promise 3)."""
+
+    async def body(lock: LocalInterlock) -> None:
+        await say(lock, 1)
+        await lock.advance(3_600_000)
+        home = lock.partition_of(WHO)
+        updates = [record for record in lock.log.records("state.updates") if record.partition == home]
+
+        assert [WHO.encode(), f"~mark/{home}".encode()] == [record.key for record in updates]
+        assert 0 == orjson.loads(updates[1].value or b"")["diff_offset"]
 
     run(body)
 
