@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-import numpy as np
-
 from memory.facts import backup, superseding
 from memory.facts.port import Fact, FactsError, FactsUnavailableError, Hit, PutResult, Refused
 from memory.facts.ranking import fact_text, newest, ranked
 from memory.facts.shop_file import ShopFile, Where
-from memory.facts.vectors import HashedVectors, Vector, Vectors
+from memory.facts.vectors import HashedVectors, Vector, Vectors, unfit
 
 _T = TypeVar("_T")
 
@@ -38,7 +36,7 @@ class EmbeddedFacts:
         failed: list[Refused] = []
         good: dict[str, list[tuple[Fact, Vector]]] = {}
         for fact, vector in zip(facts, vectors, strict=True):
-            reason = self._unfit(vector)
+            reason = unfit(vector, self._vectors)
             if reason:
                 failed.append(Refused(fact.write_id, reason))
             else:
@@ -92,11 +90,6 @@ class EmbeddedFacts:
             for shop in self._shops.values():
                 shop.close()
             self._shops.clear()
-
-    def _unfit(self, vector: Vector) -> str:
-        if vector.shape != (self._vectors.size,):
-            return f"a vector of {vector.size} numbers, the store has {self._vectors.size} ({self._vectors.name})"
-        return "" if bool(np.isfinite(vector).all()) else "a vector with numbers that are not finite"
 
     async def _run(self, shop: str, work: Callable[[ShopFile], _T]) -> _T:
         def locked() -> _T:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -35,11 +35,8 @@ def plan(facts: Sequence[Fact], current: Mapping[UUID, Fact], replaced: Collecti
 
 
 def newest_first(facts: Sequence[Fact]) -> list[Fact]:
-    """A key's history, along the chain of what replaced what; a write that stands twice after a crash is told once."""
-    best: dict[str, Fact] = {}
-    for fact in facts:
-        if fact.write_id not in best or fact.active:
-            best[fact.write_id] = fact
+    """A key's history, along the chain of what replaced what."""
+    best = {fact.write_id: fact for fact in once(facts)}
     replaced = {fact.supersedes for fact in best.values()}
     ordered: list[Fact] = []
     rest = [fact for write, fact in best.items() if write not in replaced]
@@ -48,6 +45,15 @@ def newest_first(facts: Sequence[Fact]) -> list[Fact]:
         before = {fact.supersedes for fact in rest} & best.keys()
         rest = [best[write] for write in before]
     return ordered
+
+
+def once(facts: Iterable[Fact]) -> list[Fact]:
+    """A crash between trail and current object leaves a write in both: the current one is what holds."""
+    best: dict[str, Fact] = {}
+    for fact in facts:
+        if fact.write_id not in best or fact.active:
+            best[fact.write_id] = fact
+    return list(best.values())
 
 
 def restored(facts: Sequence[Fact]) -> Plan:

@@ -97,6 +97,13 @@ def hashed(text: str) -> Vector:
     return vector / np.float32(length) if length else vector
 
 
+def unfit(vector: Vector, vectors: Vectors) -> str:
+    """Why a vector can't be stored beside the others; empty when it can."""
+    if vector.shape != (vectors.size,):
+        return f"a vector of {vector.size} numbers, the store has {vectors.size} ({vectors.name})"
+    return "" if bool(np.isfinite(vector).all()) else "a vector with numbers that are not finite"
+
+
 def tokens(text: str) -> list[str]:
     """What the keyword index holds of a text: words, single and paired Chinese characters, meanings (case I07)."""
     return [*embedding.grams(text), *_HAN.findall(text), *meanings(text)]
