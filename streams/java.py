@@ -1,4 +1,4 @@
-"""What the embedded broker runs on: a Java 17 or newer, and Kafka's jars, fetched once a user."""
+"""What the embedded servers run on: a Java 17 or newer, and jars (Kafka's among them), fetched once a user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from schemas.errors import InterlockError
@@ -83,49 +83,55 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def kafka_jars(cache: Path | None = None) -> list[Path]:
-    """Kafka's jars, fetched from Maven Central by the first caller. Raises BrokerError when that fails.
+    """Kafka's jars, fetched from Maven Central by the first caller. Raises BrokerError when that fails."""
+    home = (cache or cache_dir()) / f"kafka-{KAFKA_VERSION}-log4j"
+    # the second alone: its parent manages other versions of Kafka's jars
+    return jars(
+        home, f"Kafka {KAFKA_VERSION}", (KAFKA, LOGGING), "set INTERLOCK_BOOTSTRAP_SERVERS to a running cluster"
+    )
+
+
+def jars(home: Path, name: str, wanted: Sequence[str], otherwise: str) -> list[Path]:
+    """The jars of `home`: the first one wanted with all that it needs, the others alone.
 
     They are complete or not there: a fetch that is cut short leaves nothing that a later one would trust.
+    Raises BrokerError when Maven Central can't give them; it ends with what to do `otherwise`.
     """
-    cache = cache or cache_dir()
-    home = cache / f"kafka-{KAFKA_VERSION}-log4j"
-    with locked(cache / ".lock"):
+    with locked(home.parent / ".lock"):
         if not home.is_dir():
-            staging = cache / f"kafka-{KAFKA_VERSION}.part"
+            staging = home.with_name(f"{home.name}.part")
             shutil.rmtree(staging, ignore_errors=True)
             try:
-                _fetch(staging / "repository", staging / "jars")
+                _fetch(staging / "repository", staging / "jars", name, wanted)
                 # the rename is the commit: the folder is there only when all of it is
                 (staging / "jars").rename(home)
+            except (OSError, RuntimeError, zipfile.BadZipFile) as error:
+                message = f"{name} can't be fetched from Maven Central ({error}): try again, or {otherwise}"
+                raise BrokerError(message) from error
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
     return sorted(home.glob("*.jar"))
 
 
-def _fetch(repository: Path, jars: Path) -> None:
+def _fetch(repository: Path, folder: Path, name: str, wanted: Sequence[str]) -> None:
     from jgo.maven import MavenContext, PythonResolver  # noqa: PLC0415 (slow import, needed once a machine)
 
-    with _progress() as progress:
+    with _progress(name) as progress:
         context = MavenContext(PythonResolver(progress_callback=progress), repo_cache=repository)
-        try:
-            wanted, others = context.resolver.resolve([context.create_dependency(KAFKA)])
-            extra = context.create_dependency(LOGGING)  # alone: its parent manages other versions of Kafka's jars
-            found = [dependency.artifact.resolve() for dependency in (*wanted, *others, extra)]
-            jars.mkdir(parents=True)
-            for path in found:
-                with zipfile.ZipFile(path) as jar:
-                    if jar.testzip() is not None:
-                        message = f"{path.name} arrived broken"
-                        raise BrokerError(message)
-                path.rename(jars / path.name)
-        except (OSError, RuntimeError, zipfile.BadZipFile) as error:
-            message = (f"Kafka {KAFKA_VERSION} can't be fetched from Maven Central ({error}): try again, "
-                       "or set INTERLOCK_BOOTSTRAP_SERVERS to a running cluster")  # fmt: skip
-            raise BrokerError(message) from error
+        first, *alone = (context.create_dependency(one) for one in wanted)
+        needed, others = context.resolver.resolve([first])
+        found = [dependency.artifact.resolve() for dependency in (*needed, *others, *alone)]
+    folder.mkdir(parents=True)
+    for path in found:
+        with zipfile.ZipFile(path) as jar:
+            if jar.testzip() is not None:
+                message = f"{path.name} arrived broken"
+                raise zipfile.BadZipFile(message)
+        path.rename(folder / path.name)
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Progress | None]:
+def _progress(name: str) -> Iterator[Progress | None]:
     """One bar for the file under way, on a terminal only."""
     if not sys.stderr.isatty():
         yield None
@@ -135,7 +141,7 @@ def _progress() -> Iterator[Progress | None]:
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
     bars = Bars(
-        TextColumn("Fetching Kafka: {task.description}"),
+        TextColumn(f"Fetching {name}: {{task.description}}"),
         BarColumn(),
         DownloadColumn(),
         console=Console(stderr=True),

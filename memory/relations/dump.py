@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import orjson
 
@@ -17,34 +19,59 @@ from memory.relations.schema import EdgeRow, NodeRow
 FORMAT = "interlock-relations-1"
 
 
-def write(file: Path, shop: str, nodes: Iterable[NodeRow], edges: Iterable[EdgeRow]) -> int:
-    """Write the rows, whole or not at all; how many relations. Raises RelationsError when the disk does not take it."""
-    part = file.with_name(f"{file.name}.part")
-    lines = count = checksum = 0
+class Writer:
+    """Writes a backup, whole or not at all: only leaving the block without an error makes the file."""
+
+    def __init__(self, file: Path, shop: str) -> None:
+        """Raises RelationsError when the disk does not take it."""
+        self.count = 0
+        self._file, self._part = file, file.with_name(f"{file.name}.part")
+        self._lines = self._checksum = 0
+        with _told(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._output = self._part.open("wb")
+        self._line([FORMAT, shop])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            with _told(self._file), self._output:
+                if kind is None:
+                    self._output.write(orjson.dumps(["end", self._lines, self._checksum]) + b"\n")
+                    self._output.flush()
+                    os.fsync(self._output.fileno())
+            if kind is None:
+                self._part.replace(self._file)  # the rename is the commit
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def node(self, row: NodeRow) -> None:
+        """Add a node."""
+        self._line(["node", *astuple(row)])
+
+    def edge(self, row: EdgeRow) -> None:
+        """Add a relation."""
+        self.count += 1
+        self._line(["edge", *astuple(row)])
+
+    def _line(self, values: list[Any]) -> None:
+        line = orjson.dumps(values) + b"\n"
+        self._lines, self._checksum = self._lines + 1, zlib.crc32(line, self._checksum)
+        with _told(self._file):
+            self._output.write(line)
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as output:
-            for line in _lines(shop, nodes, edges):
-                output.write(line)
-                lines, count, checksum = lines + 1, count + line.startswith(b'["edge"'), zlib.crc32(line, checksum)
-            output.write(orjson.dumps(["end", lines, checksum]) + b"\n")
-            output.flush()
-            os.fsync(output.fileno())
-        part.replace(file)  # the rename is the commit
+        yield
     except OSError as error:
         message = f"{file}: the backup can't be written ({error})"
         raise RelationsError(message) from error
-    finally:
-        part.unlink(missing_ok=True)
-    return count
-
-
-def _lines(shop: str, nodes: Iterable[NodeRow], edges: Iterable[EdgeRow]) -> Iterator[bytes]:
-    yield orjson.dumps([FORMAT, shop]) + b"\n"
-    for node in nodes:
-        yield orjson.dumps(["node", *astuple(node)]) + b"\n"
-    for edge in edges:
-        yield orjson.dumps(["edge", *astuple(edge)]) + b"\n"
 
 
 class Dump:
@@ -61,6 +88,7 @@ class Dump:
                     if last:
                         lines, checksum = lines + 1, zlib.crc32(last, checksum)
                     head, last = head or line, line
+            self.stamp = f"{lines}-{checksum}"  # tells two backups apart
             whole = orjson.loads(last) == ["end", lines, checksum]
             said = orjson.loads(head)
         except (OSError, ValueError) as error:

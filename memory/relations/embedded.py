@@ -143,7 +143,12 @@ class EmbeddedRelations:
         def copy(db: sqlite3.Connection) -> int:
             nodes = db.execute("SELECT * FROM nodes WHERE shop = ? ORDER BY key", (shop,))
             edges = db.execute("SELECT * FROM edges WHERE shop = ? ORDER BY key", (shop,))
-            return dump.write(file, shop, (NodeRow(*_with_fields(row)) for row in nodes), map(_edge, edges))
+            with dump.Writer(file, shop) as out:
+                for row in nodes:
+                    out.node(NodeRow(*_with_fields(row)))
+                for row in edges:
+                    out.edge(_edge(row))
+            return out.count
 
         return await asyncio.to_thread(self._read, copy)
 
