@@ -20,6 +20,11 @@ Remembered = dict[str, Json] | None
 """What is known under a key: `summary` (masked, one line) and its fields, a clear value only in a `seal`; or nothing."""
 
 
+def customer_of(conversation: str) -> tuple[str, str]:
+    """Shop and customer as the stores name them; the customer is the whole conversation, so no two ever share one."""
+    return conversation.partition("/")[0], conversation
+
+
 class MemoryWrite(Model):
     """memory.writes v1. Tool text is no source (R-004-09)."""
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from schemas.base import Id, Json, KeyPart, Model, Name, Share, Text
+from schemas.base import ConversationId, Id, Json, KeyPart, Model, Name, Share, Text
 from schemas.delivery import Choice, DeliveryState, EvidenceRef, Receipt
 
 # Of a text that the state keeps: windows need no more, the topic has the whole text, and a customer
@@ -51,6 +51,38 @@ class IntentStep(Model):
     contradicted: bool = Field(default=False, description="intent and return words do not fit; confidence is lower")
 
 
+class WaitingEvent(Model):
+    """Perception: a message or an edit that is not read yet, as it came: masked, its words sealed beside it."""
+
+    event: dict[str, Json] = Field(description="the ChannelEvent")
+    at: int = Field(description="its append time")
+    trace: str = ""
+    effect: Id | None = Field(default=None, description="the question that was asked for it; null: it waits behind one")
+
+
+class LinkedState(Model):
+    """Identity: a conversation whose customer messages come here."""
+
+    since: int = Field(ge=1, description="version of its state that took the link")
+    at: int
+    proof: Name
+
+
+class IdentityState(Model):
+    """Identity: whose customer this is; missing in the state while there is no link (R-003-05)."""
+
+    root: ConversationId | None = Field(default=None, description="where this customer's messages go")
+    since: int = Field(default=0, ge=0, description="version of the state that took the link; messages before it stay")
+    proof: Name | None = None
+    returns_to: ConversationId | None = Field(
+        default=None, description="the last root: receipts of its messages, shown in this channel, go back to it"
+    )
+    linked: dict[str, LinkedState] = Field(default={}, description="conversations that have this one as their root")
+    answer_at: ConversationId | None = Field(
+        default=None, description="the linked conversation where the customer wrote last; none: here"
+    )
+
+
 class PerceptionState(Model):
     """What was heard: the last 20 messages and intents, oldest first."""
 
@@ -59,6 +91,9 @@ class PerceptionState(Model):
         default={}, description="`message id#revision` to its reading: one link is one change in a diff"
     )
     language: str | None = None
+    waiting: dict[str, WaitingEvent] = Field(
+        default={}, description="record id to a customer event that waits for an answer, and those behind it, in order"
+    )
 
 
 class KnownValue(Model):
@@ -72,6 +107,42 @@ class KnownValue(Model):
     prior: Id | None = Field(default=None, description="the write that stood before it")
 
 
+class RecalledFact(Model):
+    """Memory: a fact of the stores, as short as a prompt takes it (R-003-23)."""
+
+    key: Id
+    kind: Name
+    summary: Text
+    fields: dict[str, Json] = {}
+    write_id: Id
+    at: int
+
+
+class Recalled(Model):
+    """Memory: what the stores answered last when the customer cited the past (R-002-10)."""
+
+    at: int
+    message_id: Id
+    facts: tuple[RecalledFact, ...] = ()
+    unavailable: Text = Field(default="", description="why there is no answer")
+
+
+class Profile(Model):
+    """Memory: the customer as the shop's CRM knows them since `loaded_at`, within the budget of a prompt (R-003-22)."""
+
+    session_id: Id
+    loaded_at: int = Field(description="0: it was never loaded")
+    name: Text = Field(default="", description="masked")
+    level: Text = ""
+    addresses: tuple[Text, ...] = Field(default=(), description="masked, the most usual first")
+    orders: tuple[dict[str, Json], ...] = Field(default=(), description="newest first, as `order_id`, `status`, `items`")
+    problems: tuple[Text, ...] = Field(default=(), description="earlier problems and their solutions, newest first")
+    left_out: dict[str, int] = Field(default={}, description="orders and problems that the budget has no room for")
+    seal: dict[str, Json] | None = Field(default=None, description="name and addresses in clear, sealed")
+    facts: tuple[RecalledFact, ...] = Field(default=(), description="the newest active facts at the session's start")
+    unavailable: dict[str, Text] = Field(default={}, description="`crm` or `facts` to why it was not loaded this time")
+
+
 class MemoryState(Model):
     """Memory: anchor, summaries, and the current value per key; facts and relations live in their stores."""
 
@@ -82,6 +153,8 @@ class MemoryState(Model):
     known: dict[str, KnownValue] = Field(
         default={}, description="`kind/subject` to its value; kept when the conversation is closed"
     )
+    profile: Profile | None = None
+    recalled: Recalled | None = None
 
 
 class TaskState(Model):
@@ -193,6 +266,7 @@ class MessageState(Model):
     displays: int = Field(default=0, description="displays counted, at most one in 5 s (R-002-33)")
     followed_up: bool = False
     vendor_id: Id | None = Field(default=None, description="what the vendor's receipts call it")
+    to: ConversationId | None = Field(default=None, description="the linked conversation whose channel shows it")
 
 
 class ParkedReceipt(Model):
@@ -253,7 +327,7 @@ class TimerState(Model):
 class PendingEffect(Model):
     """A declared call or send without an outcome yet (promise 6)."""
 
-    kind: Literal["tool", "send"]
+    kind: Literal["tool", "send", "recall", "profile"]
     key: Id = Field(description="idempotency key")
     declared_at: int
     deadline: int

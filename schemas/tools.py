@@ -10,6 +10,11 @@ from schemas.base import Duration, Id, Json, Millis, Model, Name, Text
 from schemas.events import Seal
 
 
+# Questions of our own, no calls of a plan: their outcomes ride on tools.results under names that no tool file can have.
+RECALL, PROFILE = "memory.recall", "crm.profile"
+READINGS = frozenset({RECALL, PROFILE})
+
+
 class ToolCall(Model):
     """tools.calls v1 (R-000-11, R-004-04): what will be called, with what, why, and until when."""
 
@@ -65,3 +70,4 @@ class ToolResult(Model):
     duplicate: bool = Field(default=False, description="the effect had happened before under this key")
     token_usage: TokenUsage | None = Field(default=None, description="of a tool that is a model")
     confirmed_by: Literal["answer", "query", "none"] = "answer"
+    seal: Seal | None = Field(default=None, description="clear values of what is masked in `data`, as JSON")
