@@ -17,7 +17,7 @@ WriteKey = Annotated[
     str, StringConstraints(max_length=256, pattern=r"^[^/~\x00-\x1f\x7f][^/\x00-\x1f\x7f]*(/[^/\x00-\x1f\x7f]+){4}$")
 ]
 Remembered = dict[str, Json] | None
-"""What is known under a key: `summary` (masked, one line) and its fields, a clear value only in a `seal`; or nothing."""
+"""What is known under a key: `summary` (masked, one line) and fields, a clear value only in a `seal`; or nothing."""
 
 
 def customer_of(conversation: str) -> tuple[str, str]:
@@ -42,11 +42,11 @@ class MemoryWrite(Model):
 
 
 class MemoryRestore(Model):
-    """One key that a rollback sets back, as it was worked out from the register (R-004-11)."""
+    """One key that a person sets: back, as the register has it (R-004-11), or to a value of their own."""
 
     key: WriteKey
-    head: Id = Field(description="the key's last write then: a later one since, and nothing is set back")
+    head: Id | None = Field(description="the key's last write then; when another is the last now, nothing is set")
     now: Remembered = Field(description="its value then; counts only when the state no longer knows the key")
     value: Remembered
-    undoes: tuple[Id, ...] = Field(min_length=1)
+    undoes: tuple[Id, ...] = Field(default=(), description="none: a value of their own")
     restores: Id | None = None

@@ -33,7 +33,7 @@ class HumanDecision(Model):
     """human.decisions v1: a person's word. It beats every rule (X9)."""
 
     decision_id: Id
-    kind: Literal["approve", "refuse", "takeover", "release", "reply", "restore_memory"]
+    kind: Literal["approve", "refuse", "takeover", "release", "reply", "memory"]
     by: Id
     decided_at: Millis
     request_id: Id | None = None
@@ -41,5 +41,5 @@ class HumanDecision(Model):
     reason: Text = Field(default="", description="masked")
     text: Text = Field(default="", description="a reply's words to the customer, masked")
     seal: Seal | None = Field(default=None, description="the clear `text` and `reason` as JSON, where they were masked")
-    memory: tuple[MemoryRestore, ...] = Field(default=(), description="restore_memory: what is set back, by key")
-    undone_trace: Id | None = Field(default=None, description="restore_memory: the trace whose writes are rolled back")
+    memory: tuple[MemoryRestore, ...] = Field(default=(), description="memory: what is set, by key")
+    undone_trace: Id | None = Field(default=None, description="memory: the trace whose writes are rolled back")

@@ -147,7 +147,7 @@ class MemoryState(Model):
     """Memory: anchor, summaries, and the current value per key; facts and relations live in their stores."""
 
     anchor: dict[str, Json] = Field(
-        default={}, description="what the conversation is about now: order, item, and the message that said so (R-002-12)"
+        default={}, description="what it is about now: order, item, and the message that said so (R-002-12)"
     )
     summaries: tuple[Text, ...] = ()
     known: dict[str, KnownValue] = Field(

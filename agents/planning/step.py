@@ -25,7 +25,7 @@ def make_step(pack: Pack, config: Config | None = None) -> Step:
             return
         if isinstance(value, TimerFired) and not value.name.startswith((calls.REVIEW_TIMER, handover.TIMER)):
             return
-        if isinstance(value, HumanDecision) and value.kind == "restore_memory":
+        if isinstance(value, HumanDecision) and value.kind == "memory":
             return  # the memory step's own
         desk = Desk(draft, pack, numbers)
         _dispatch(desk, value)

@@ -60,8 +60,8 @@ class Book:
         self._know(key, {"value": entry["before"], "write_id": write_id, "message_id": None, "before": None,
                          "prior": None})  # fmt: skip
 
-    def restore(self, wanted: MemoryRestore, why: str) -> str | None:
-        """Set a key back as a member of staff asked (R-004-11); why not, if it can't be."""
+    def set_by_staff(self, wanted: MemoryRestore, why: str) -> str | None:
+        """Set a key, or set it back, as a member of staff asked (R-004-11); why not, if it can't be."""
         conversation, kind, subject = wanted.key.rsplit("/", 2)
         key, entry = f"{kind}/{subject}", self.entry(f"{kind}/{subject}")
         if conversation != self.draft.conversation:

@@ -94,7 +94,7 @@ class _Heard:
             self.waiting.append(value)
 
     def _settle(self, polarity: str, *, any_option: bool) -> None:
-        """ "SF, never again": the cue comes behind what it is about."""
+        """The cue comes behind what it is about, as in: SF, never again."""
         if not any_option or polarity not in ("like", "avoid"):
             return
         for value in self.waiting:

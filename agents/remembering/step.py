@@ -43,8 +43,10 @@ def make_step(sealer: Sealer, remembering: Remembering = by_rules) -> Step:
             _Heard(book, value, remembering, sealer).keep()
         elif isinstance(value, ChannelEvent) and isinstance(value.body, RecallBody):
             _taken_back(book, value.body.message_id)
-        elif isinstance(value, HumanDecision) and value.kind == "restore_memory":
-            _restored(book, value)
+        elif isinstance(value, HumanDecision) and value.kind == "memory":
+            _set(book, value)
+        elif isinstance(value, HumanDecision) and value.kind == "takeover":
+            _handled(book, value)
         _ended(book, sealer)
         _promised(book)
 
@@ -142,12 +144,23 @@ def _taken_back(book: Book, message_id: str) -> None:
         book.take_back(key, "customer", f"{message_id}: memory.recalled")
 
 
-def _restored(book: Book, decision: HumanDecision) -> None:
-    why = f"{decision.decision_id}: rollback of {decision.undone_trace} by {decision.by}"
+def _set(book: Book, decision: HumanDecision) -> None:
+    what = f"rollback of {decision.undone_trace}" if decision.undone_trace else "set"
+    why = f"{decision.decision_id}: {what} by {decision.by}"
     for wanted in decision.memory:
-        refused = book.restore(wanted, why)
+        refused = book.set_by_staff(wanted, why)
         if refused is not None:
-            book.draft.reason("memory.restore_refused", refused, decision.decision_id, wanted.head)
+            book.draft.reason("memory.refused", refused, decision.decision_id)
+
+
+def _handled(book: Book, decision: HumanDecision) -> None:
+    """Who took the conversation over has its open complaints in hand."""
+    known: dict[str, Any] = book.draft.get("memory", "known", default={})
+    for key, entry in list(known.items()):
+        value = entry["value"]
+        if key.startswith("complaint/") and value is not None and value.get("handled_by") is None:
+            book.write(key, {**value, "handled_by": decision.by}, "staff", f"{decision.decision_id}: memory.handled",
+                       message_id=None)  # fmt: skip
 
 
 def _ended(book: Book, sealer: Sealer) -> None:

@@ -10,6 +10,7 @@ import orjson
 
 from agents.remembering.lexicon import Subject, named, rules
 from agents.remembering.port import Value, Wanted
+from agents.understanding.normalize import OF_RETURNING
 from memory.masking import mask
 from schemas.events import Seal
 from schemas.messages import Address, NormalizedMessage, TargetItem
@@ -61,11 +62,20 @@ def hidden(text: str) -> str:
 
 def complaint(message: NormalizedMessage) -> Value:
     """What was complained of."""
-    fields = {**_fields(message.target_item), "reason": _words(message.reason), "sentiment": message.sentiment}
+    fields = {**_fields(message.target_item), "reason": _words(message.reason), "about": _about(message),
+              "sentiment": message.sentiment}  # fmt: skip
     told = ", ".join(
         part for part in (_order(fields, message.language), fields["reason"] or fields.get("category")) if part
     )
     return _value("complaint", told, message.language, fields)
+
+
+def _about(message: NormalizedMessage) -> str:
+    """The matter in one word, for counting: returns, parcels, or something else."""
+    wishes = {message.intent, *(one.intent for one in message.secondary_intents)}
+    if message.return_words or wishes & OF_RETURNING:
+        return "return"
+    return "logistics" if wishes & {"logistics", "hurry_up"} else "other"
 
 
 def item(target: TargetItem, language: str) -> Value | None:
