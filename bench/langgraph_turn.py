@@ -22,7 +22,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 
 from agents.understanding.port import Context
-from agents.understanding.rules import RuleUnderstanding
+from agents.understanding.embedded import embedded
 from bench.turns import LANGGRAPH
 from streams.runtime.client import consumer_config, producer_config
 from streams.settings import Settings
@@ -44,7 +44,7 @@ class Turn(TypedDict, total=False):
 
 def graph(stub: int, checkpointer: SqliteSaver) -> Any:
     """Perceive, plan, call, reply for a text; note the state for a receipt."""
-    reading, client, url = RuleUnderstanding(), httpx.Client(), f"http://127.0.0.1:{stub}"
+    reading, client, url = embedded(), httpx.Client(), f"http://127.0.0.1:{stub}"
 
     def perceive(turn: Turn) -> Turn:
         read = reading.read(turn["text"], Context())
