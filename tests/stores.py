@@ -36,9 +36,6 @@ def running(store: Store, folder: Path) -> Iterator[str]:
         server.stop()
 
 
-@pytest.fixture(scope="session")
-def weaviate_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a real Weaviate, for INTERLOCK_FACTS_URL."""
-    yield from running(WEAVIATE, tmp_path_factory.mktemp("weaviate"))
-
-
+def running_weaviate(folder: Path) -> Iterator[str]:
+    """Address of a real Weaviate, for a fixture to yield from."""
+    yield from running(WEAVIATE, folder)

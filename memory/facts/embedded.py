@@ -17,15 +17,16 @@ from memory.facts.ranking import fact_text, newest, ranked
 from memory.facts.shop_file import ShopFile, Where
 from memory.facts.vectors import HashedVectors, Vector, Vectors, unfit
 
+BUSY_SECONDS = 5.0  # a batch takes well under one
 _T = TypeVar("_T")
 
 
 class EmbeddedFacts:
     """Facts under one folder. Several processes may read; one writes for a customer."""
 
-    def __init__(self, folder: Path, vectors: Vectors | None = None) -> None:
-        """The folder is made when first written to; `vectors` defaults to the embedded ones."""
-        self._folder = folder
+    def __init__(self, folder: Path, vectors: Vectors | None = None, *, busy_s: float = BUSY_SECONDS) -> None:
+        """The folder is made when first used; another process's write is waited for, at most `busy_s`."""
+        self._folder, self._busy_s = folder, busy_s
         self._vectors = vectors or HashedVectors()
         self._shops: dict[str, ShopFile] = {}
         self._lock = threading.Lock()
@@ -109,5 +110,5 @@ class EmbeddedFacts:
         if shop not in self._shops:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{quote(shop, safe='')}.sqlite"
-            self._shops[shop] = ShopFile(path, self._vectors.name)
+            self._shops[shop] = ShopFile(path, self._vectors.name, self._busy_s)
         return self._shops[shop]

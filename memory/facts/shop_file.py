@@ -18,7 +18,6 @@ from memory.facts.port import Fact, FactsError
 from memory.facts.ranking import fact_text
 from memory.facts.vectors import Vector, tokens
 
-BUSY_SECONDS = 5  # another process's write is waited for; a batch takes well under one
 CUSTOMER_MAX = 2_000  # facts of one customer that are all compared, the newest
 CANDIDATES = 300  # facts of a whole shop that are compared in full
 RARE, COMMON = 4, 2_000  # of the asked words, the rarest so many are looked up, none that more facts hold
@@ -69,10 +68,10 @@ class Where:
 class ShopFile:
     """Each method is one transaction. Raises sqlite3's errors."""
 
-    def __init__(self, path: Path, vectors: str) -> None:
+    def __init__(self, path: Path, vectors: str, busy_s: float) -> None:
         """Open or begin the file. Raises FactsError when it was made with other vectors than `vectors`."""
         # used by one thread at a time, whichever that is
-        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
         try:
             self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;")
             self._db.executescript(_TABLES)

@@ -66,16 +66,20 @@ class WeaviateFacts:
         if not text.strip():
             return newest(await self._newest(shop, where, top), top)
         vector = (await self._vectors.embed([text]))[0]
+        words = " ".join(tokens(text))
+        asked: dict[str, Any] = {"filters": where, "limit": max(CANDIDATES, 4 * top), "include_vector": True,
+                                 "return_properties": ["body"]}  # fmt: skip
         async with self._connection.tenant(shop, self._query_s) as facts:
-            if facts is None:
+            if facts is None or not (words or vector.any()):
                 return []
-            words, most = " ".join(tokens(text)), max(CANDIDATES, 4 * top)
-            asked: dict[str, Any] = {"filters": where, "limit": most, "include_vector": True,
-                                     "return_properties": ["body"], "query_properties": ["words"]}  # fmt: skip
-            if vector.any():
-                found = await facts.query.hybrid(words, vector=vector.tolist(), alpha=0.5, **asked)
+            if not words:
+                found = await facts.query.near_vector(vector.tolist(), **asked)
+            elif vector.any():
+                found = await facts.query.hybrid(
+                    words, vector=vector.tolist(), alpha=0.5, query_properties=["words"], **asked
+                )
             else:
-                found = await facts.query.bm25(words, **asked)
+                found = await facts.query.bm25(words, query_properties=["words"], **asked)
         return ranked(text, vector, (self._read(one) for one in found.objects), top)
 
     async def by_key(self, shop: str, customer: str, key: str) -> list[Fact]:

@@ -63,6 +63,11 @@ class Connection:
             self._tenants.discard(tenant_name(shop))
             await collection.tenants.remove([tenant_name(shop)])
 
+    async def remove_collection(self, seconds: float) -> None:
+        """Remove the facts of all shops."""
+        async with self._bounded(seconds):
+            await (await self._connected()).collections.delete(self._name)
+
     async def close(self) -> None:
         """Close the connections."""
         client, self._client = self._client, None
@@ -75,7 +80,7 @@ class Connection:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError as error:
-            message = f"Weaviate at {self._url.netloc} did not answer within {seconds:g} s"
+            message = f"Weaviate at {self._url.netloc} did not answer within {seconds or _CLIENT_SECONDS:g} s"
             raise FactsUnavailableError(message) from error
         except (WeaviateBaseError, grpc.RpcError, httpx.HTTPError, OSError) as error:
             raise self._told(error) from error
@@ -103,6 +108,7 @@ class Connection:
             http_host=host, http_port=self._url.port or (443 if secure else 8080), http_secure=secure, grpc_host=host,
             grpc_port=grpc_port, grpc_secure=secure, auth_credentials=Auth.api_key(self._key) if self._key else None,
             additional_config=AdditionalConfig(timeout=limits),
+            skip_init_checks=True,  # one of them asks a package registry, and waits where there is none
         )  # fmt: skip
 
     async def _prepare(self, client: weaviate.WeaviateAsyncClient) -> None:
