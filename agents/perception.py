@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from agents.context import context_of, looked_up
+from agents.models import waiting
+from agents.models.sight import sight
 from agents.sessions import hold_session, open_session
 from agents.understanding.normalize import CONTRADICTS, checked, first_fault, masked, normalized, unreadable
 from agents.understanding.port import Context, Understanding
 from agents.understanding.tone import language
-from schemas.events import ChannelEvent, EditBody, MessageBody, RecallBody, Seal, UnsupportedBody, event_time
+from schemas.events import (
+    ChannelEvent,
+    EditBody,
+    IdentityLinkBody,
+    MessageBody,
+    RecallBody,
+    Seal,
+    UnsupportedBody,
+    event_time,
+)
 from schemas.messages import MessageRef, NormalizedMessage
 from schemas.sections import KEPT_CHARS, HeardMessage, IntentStep
 from schemas.step import Draft, Input, Step
+from schemas.system import TimerFired
+from schemas.tools import MODEL, ToolResult
 
 REMEMBERED = 20  # messages, and links of the intent chain (R-002-12)
 PREVIEW = 80
@@ -33,11 +46,20 @@ class PerceptionConfig:
 
     session_gap_ms: int = 1_800_000
     utc_offset_minutes: int = 480  # the customers' clock: "yesterday" begins at their midnight
+    asking: waiting.Asking = field(default_factory=waiting.Asking)  # no model, unless one is named
 
 
 def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionConfig) -> Step:
-    """The pure step for channel.events: messages and edits are read, recalls are marked, the rest is not for it."""
+    """The pure step: messages and edits are read, recalls are marked, a model's answers compared (promise 7)."""
     return _Listener(understanding, sealer, config).step
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A message as read; `ambiguous`: it points to something, and more than one thing fits."""
+
+    message: NormalizedMessage
+    ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +72,14 @@ class _Listener:
 
     def step(self, draft: Draft, cause: Input) -> None:
         """See make_step."""
+        if not isinstance(cause.value, ChannelEvent):
+            _go_on(draft, cause.value)
+            return
         body = cause.value.body
         if isinstance(body, RecallBody):
             _recall(draft, cause, body.message_id)
+        elif isinstance(body, IdentityLinkBody):  # what was said before it is told before it
+            waiting.release(draft, _tell, "the conversation is linked")
         elif isinstance(body, UnsupportedBody):  # kept in the register, and no word of the customer's (case B07)
             draft.reason("perception.unsupported", body.type, cause.id)
         elif isinstance(body, MessageBody) and body.wordless:
@@ -72,36 +99,46 @@ class _Listener:
         ref = MessageRef(message_id=body.message_id, event_id=event.event_id, session_id=session_id, at=at,
                          revision=revision, time_assumed=assumed)  # fmt: skip
         later = _said_later(draft, ref)
-        _tell(draft, self._read(draft, cause, _raw_text(body, cause.clear), ref, ("late",) if later else ()))
+        self._pass_on(draft, self._read(draft, cause, _raw_text(body, cause.clear), ref, ("late",) if later else ()))
         # In the order in which they were said: what came too early is read once more, as a new revision.
         for one in later:
             again = ref.model_copy(update={"message_id": one["message_id"], "event_id": one["event_id"],
                                            "at": one["at"], "revision": one["revision"] + 1})  # fmt: skip
             draft.reason("perception.reordered", f"{ref.message_id} was said before it", one["message_id"], cause.id)
-            _tell(draft, self._read(draft, cause, one["text"], again, ("late",)))
+            self._pass_on(draft, self._read(draft, cause, one["text"], again, ("late",)))
+
+    def _pass_on(self, draft: Draft, heard: _Heard) -> None:
+        """Told at once, or held for a model (R-003-06): remembered either way, so that a repeat is known as one."""
+        asked, person = context_of(draft).expects or "", draft.get("planning", "owner") == "human"
+        message, asking = heard.message, self.config.asking
+        held = waiting.worth_asking(message, asking, ambiguous=heard.ambiguous, asked=bool(asked), by_person=person)
+        seen = sight(draft, message, asked) if held else None
+        if not waiting.pass_on(draft, message, asking, _tell, seen, by_person=person):
+            _remember(draft, message)
 
     def _context(self, draft: Draft, ref: MessageRef) -> Context:
         return replace(context_of(draft), at=ref.at, zone=self.config.utc_offset_minutes)
 
-    def _read(self, draft: Draft, cause: Input, raw: str, ref: MessageRef, marks: tuple[str, ...]) -> NormalizedMessage:
+    def _read(self, draft: Draft, cause: Input, raw: str, ref: MessageRef, marks: tuple[str, ...]) -> _Heard:
         def seal(plaintext: bytes) -> Seal:
             return self.sealer(draft.conversation, plaintext, f"{cause.id}|slots".encode())
 
-        def read() -> NormalizedMessage:
+        def read() -> _Heard:
             # Context comes from the state as it is now: a message that waits later is not read again (case B25).
             seen = looked_up(draft, self.understanding.read(raw, self._context(draft, ref)), raw, ref.message_id)
             pointed = ("resolved",) if seen.status == "filled" else ()
             reading, found = checked(seen.reading, has_order=_has_order(draft))
-            return normalized(reading, raw, ref, seal, (*marks, *pointed, *found))
+            message = normalized(reading, raw, ref, seal, (*marks, *pointed, *found))
+            return _Heard(message, ambiguous=seen.status == "ambiguous")
 
-        message = _tried(read)
-        if isinstance(message, NormalizedMessage):
-            return message
-        draft.reason("perception.unreadable", message, ref.message_id)
-        return unreadable(raw, ref, language(raw, context_of(draft)))
+        heard = _tried(read)
+        if isinstance(heard, _Heard):
+            return heard
+        draft.reason("perception.unreadable", heard, ref.message_id)
+        return _Heard(unreadable(raw, ref, language(raw, context_of(draft))))
 
 
-def _tried(read: Callable[[], NormalizedMessage]) -> NormalizedMessage | str:
+def _tried(read: Callable[[], _Heard]) -> _Heard | str:
     """The message, or why there is none: the reader can be exchanged, and whatever it does, a person answers."""
     try:
         return read()
@@ -127,6 +164,14 @@ def _said_later(draft: Draft, ref: MessageRef) -> list[dict[str, Any]]:
     later = [one for one in messages if ref.at < one["at"] <= ref.at + REORDER_MS and not one["recalled"]
              and one["intent"] in _ANSWERS and "*" not in one["text"]]  # fmt: skip
     return sorted(later, key=lambda one: (one["at"], one["message_id"]))
+
+
+def _go_on(draft: Draft, value: object) -> None:
+    """What messages were held for: a model's answer, or the deadline in its place."""
+    if isinstance(value, ToolResult) and value.tool == MODEL:
+        waiting.answered(draft, value, _tell)
+    elif isinstance(value, TimerFired) and value.name == waiting.TIMER:
+        waiting.overdue(draft, _tell)
 
 
 def _tell(draft: Draft, message: NormalizedMessage) -> None:
@@ -173,6 +218,8 @@ def _recall(draft: Draft, cause: Input, message_id: str) -> None:
     if known is not None and known["recalled"]:
         draft.reason("perception.repeat", "this message was recalled before", message_id, cause.id)
         return
+    waiting.withdrawn(draft, message_id)
+    waiting.proceed(draft, _tell)
     at, _ = event_time(cause.value.occurred_at, cause.time)
     if draft.get("session") is None:
         open_session(draft, cause, at)

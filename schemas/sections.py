@@ -51,8 +51,8 @@ class IntentStep(Model):
     contradicted: bool = Field(default=False, description="intent and return words do not fit; confidence is lower")
 
 
-class WaitingEvent(Model):
-    """Perception: a message or an edit that is not read yet, as it came: masked, its words sealed beside it."""
+class HeldMessage(Model):
+    """Perception: a message that is read and not told yet: it, or one before it, waits for a model."""
 
     event: dict[str, Json] = Field(description="the ChannelEvent")
     at: int = Field(description="its append time")
@@ -91,9 +91,7 @@ class PerceptionState(Model):
         default={}, description="`message id#revision` to its reading: one link is one change in a diff"
     )
     language: str | None = None
-    waiting: dict[str, WaitingEvent] = Field(
-        default={}, description="record id to a customer event that waits for an answer, and those behind it, in order"
-    )
+    held: dict[str, HeldMessage] = Field(default={}, description="message id to what is read and not told, in order")
 
 
 class KnownValue(Model):
@@ -327,7 +325,7 @@ class TimerState(Model):
 class PendingEffect(Model):
     """A declared call or send without an outcome yet (promise 6)."""
 
-    kind: Literal["tool", "send", "recall", "profile"]
+    kind: Literal["tool", "send", "recall", "profile", "model"]
     key: Id = Field(description="idempotency key")
     declared_at: int
     deadline: int

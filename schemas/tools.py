@@ -11,8 +11,8 @@ from schemas.events import Seal
 
 
 # Questions of our own, no calls of a plan: their outcomes ride on tools.results under names that no tool file can have.
-RECALL, PROFILE = "memory.recall", "crm.profile"
-READINGS = frozenset({RECALL, PROFILE})
+RECALL, PROFILE, MODEL = "memory.recall", "crm.profile", "model.reading"
+READINGS = frozenset({RECALL, PROFILE, MODEL})
 
 
 class ToolCall(Model):

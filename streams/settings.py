@@ -89,6 +89,24 @@ class Settings(BaseSettings):
     understanding_model: Path | None = Field(
         default=None, description="intent model written by `interlock train`; default the package's own"
     )
+    model_url: str = Field(
+        default="", description="OpenAI-compatible server, such as http://host:8000/v1; empty: no model is asked"
+    )
+    model_key: str = Field(default="", repr=False, description="its key, where it asks for one")
+    model_name: str = Field(default="", description="the model's name at that server; needed with model_url")
+    model_timeout_ms: int = Field(default=3_000, ge=1, description="then the embedded reading goes on alone")
+    model_when: Literal["never", "doubtful", "always"] = Field(
+        default="doubtful", description="which messages a model reads, too"
+    )
+    model_below: float = Field(default=0.6, ge=0, le=1, description="doubtful: our own reading is less sure than this")
+    model_waiting_max: int = Field(default=8, ge=1, description="messages of one conversation that wait for a model")
+    facts_url: str = Field(default="", description="Weaviate, such as http://host:8080; empty: embedded, in data_dir")
+    facts_api_key: str = Field(default="", repr=False, description="the fact store's key, where it asks for one")
+    relations_url: str = Field(default="", description="Neo4j, such as bolt://host:7687; empty: embedded, in data_dir")
+    relations_user: str = Field(default="", description="who logs in to the relation store")
+    relations_password: str = Field(default="", repr=False, description="with which password")
+    keeper_port: Port = Field(default=9110, description="port of the keeper's metrics; 0: a free one")
+    backups_kept: int = Field(default=20, ge=1, description="full backups of the stores, made before each rollback")
     master_key_file: Path | None = Field(default=None, description="32 bytes, base64; default data_dir/master.key")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         default="INFO", description="what is logged at least"
@@ -100,6 +118,9 @@ class Settings(BaseSettings):
         if self.heartbeat_ms * 2 > self.session_timeout_ms:
             message = (f"heartbeat_ms {self.heartbeat_ms} is more than half of session_timeout_ms"
                        f" {self.session_timeout_ms}: the group would lose its workers")  # fmt: skip
+            raise ValueError(message)
+        if self.model_url and not self.model_name:
+            message = f"model_url {self.model_url} needs model_name: which model of that server is asked"
             raise ValueError(message)
         if self.packs is not None and not self.packs.is_dir():
             message = f"packs {self.packs} is no folder"

@@ -10,7 +10,7 @@ from schemas.messages import NormalizedMessage
 from schemas.people import HumanDecision
 from schemas.step import Draft, Input, Step
 from schemas.system import TimerFired
-from schemas.tools import ToolResult
+from schemas.tools import READINGS, ToolResult
 
 INPUTS = ("channel.events", "messages.normalized", "tools.results", "human.decisions", "timers.fired")
 
@@ -28,6 +28,8 @@ def make_step(pack: Pack, config: Config | None = None) -> Step:
         if isinstance(value, HumanDecision) and value.kind == "memory":
             return  # the memory step's own
         desk = Desk(draft, pack, numbers)
+        if isinstance(value, ToolResult) and value.tool in READINGS:
+            return  # no call of a plan: whoever asked listens to it
         _dispatch(desk, value)
         desk.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 from agents.tools.gates import Refusal, check
 from agents.tools.spec import CALLS_MAX, Tools
 from schemas.step import Draft, Input, Step
-from schemas.tools import ToolCall, ToolError, ToolResult
+from schemas.tools import READINGS, ToolCall, ToolError, ToolResult
 
 INPUTS = ("tools.calls", "tools.results")
 _NOTHING_RAN = {"refused", "cancelled"}  # the same call may come again, and then it is the first
@@ -20,7 +20,7 @@ def make_step(tools: Tools) -> Step:
     def step(draft: Draft, cause: Input) -> None:
         if isinstance(cause.value, ToolCall):
             _call(draft, tools, cause.value)
-        elif isinstance(cause.value, ToolResult):
+        elif isinstance(cause.value, ToolResult) and cause.value.tool not in READINGS:  # those are no calls
             _result(draft, tools, cause.value)
 
     return step

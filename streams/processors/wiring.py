@@ -15,6 +15,7 @@ from memory.sealing import KeyStore, open_key_store, open_seal
 from schemas.events import Seal
 from streams.channels.registry import senders_of
 from streams.clock import SystemClock
+from streams.effects.model import ModelHandler, ModelServer
 from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
 from streams.effects.unseal import Unsealing
@@ -63,6 +64,12 @@ def tool_handler(settings: Settings, client: httpx.AsyncClient, keys: KeyStore, 
 
 
 def check_tools(tools: Tools, environment: str, urls: Mapping[str, str], tokens: Mapping[str, str]) -> None:
+def model_handler(settings: Settings, client: httpx.AsyncClient, clock: Clock) -> ModelHandler:
+    """Asks the model that is set; with none set, what was asked before is answered at once with a failure."""
+    server = ModelServer(settings.model_url, settings.model_key, settings.model_name)
+    return ModelHandler(client, server, clock)
+
+
     """What the tool files name is there, before a customer needs it. Raises SpecError naming file and field."""
     for name, spec in tools.items():
         file, where = f"{name}.yaml", {str(label): one.base_url for label, one in spec.environments.items()}
@@ -90,6 +97,7 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
             "tool": tool_handler(settings, client, keys, clock),
             "send": Unsealing(sender, keys),
         }
+            "model": model_handler(settings, client, clock),
         try:
             yield Table(rows(settings, keys), keys, handlers)
         finally:

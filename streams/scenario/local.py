@@ -11,7 +11,7 @@ import httpx
 from memory.sealing import MemoryKeyStore
 from streams.demo.shop.app import build_shop
 from streams.effects.unseal import Unsealing
-from streams.processors.wiring import rows, tool_handler
+from streams.processors.wiring import model_handler, rows, tool_handler
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import EffectHandler
 from streams.runtime.virtual import run_virtual, virtual_clock
@@ -24,15 +24,19 @@ SHOP_URL = "http://shop"
 
 
 @contextlib.asynccontextmanager
-async def local_world(settings: Settings) -> AsyncIterator[MemoryWorld]:
-    """A world of its own, stopped at the end. Raises RuntimeError outside `run_virtual`."""
+async def local_world(settings: Settings, model: EffectHandler | None = None) -> AsyncIterator[MemoryWorld]:
+    """A world of its own, stopped at the end. Raises RuntimeError outside `run_virtual`.
+
+    `model` answers for the model of the settings; without one none is asked, as no socket works on a virtual clock.
+    """
     clock, keys = virtual_clock(), MemoryKeyStore()
-    settings = settings.model_copy(update={"shop_url": SHOP_URL})
+    settings = settings.model_copy(update={"shop_url": SHOP_URL, **({} if model else {"model_url": ""})})
     shop = build_shop(":memory:", now_ms=clock.now_ms)
     inbox = Inbox(clock)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(shop), base_url=SHOP_URL) as client:
         tools = tool_handler(settings, client, keys, clock)
         handlers: dict[str, EffectHandler] = {"tool": tools, "send": Unsealing(inbox, keys)}
+        handlers["model"] = model or model_handler(settings, client, clock)
         interlock = LocalInterlock(settings, rows(settings, keys), handlers, keys, clock)
         world = MemoryWorld(interlock, inbox, keys, clock, settings, client)
         reviewer = asyncio.create_task(world.review())
