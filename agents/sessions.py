@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from schemas.events import ChannelEvent
 from schemas.sections import SessionState
 from schemas.step import Draft, Input
 
@@ -24,11 +23,12 @@ def hold_session(draft: Draft, cause: Input, at: int, gap_ms: int) -> str:
 
 def open_session(draft: Draft, cause: Input, at: int) -> str:
     """A new session: its id is a UUIDv7 of the append time, so that a replay can seek to it."""
-    event: ChannelEvent = cause.value
+    # By the key and not by the event: one that was forwarded was written by another sender (R-003-05).
+    shop, channel, sender = draft.conversation.split("/", 2)
     before = draft.get("session")
     session = SessionState(
-        id=_uuid7(cause.time, draft.new_id("s")), number=before["number"] + 1 if before else 1, shop=event.shop,
-        channel=event.channel, sender=event.sender, started=cause.time, last_customer_at=at,
+        id=_uuid7(cause.time, draft.new_id("s")), number=before["number"] + 1 if before else 1, shop=shop,
+        channel=channel, sender=sender, started=cause.time, last_customer_at=at,
     )  # fmt: skip
     draft.set(session.model_dump(mode="json"), "session")
     draft.reason("perception.session", "first message" if before is None else "the customer was silent for long",

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 MAX_TEXT_CHARS = 20_000
+MAX_ID_CHARS = 256
 MAX_CONVERSATION_CHARS = 194  # three key parts: an id that begins with a conversation still fits into Id
 MAX_MILLIS = 253_402_300_799_999  # the last millisecond of year 9999
 MIN_MILLIS = 946_684_800_000  # year 2000: a smaller number is seconds, or an unset clock (case D15)
@@ -30,7 +31,7 @@ def _part(value: str) -> str:
     return value
 
 
-Id = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.:-]*$")]
 KeyPart = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_part)]
 ConversationId = Annotated[

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import Duration, Id, Json, Language, Millis, Model, Name, Text
+from schemas.base import ConversationId, Duration, Id, Json, Language, Millis, Model, Name, Text
 from schemas.events import Seal
 
 
@@ -52,6 +52,9 @@ class OutboundMessage(Model):
     evidence: tuple[EvidenceRef, ...] = ()
     claims_success: bool = Field(default=False, description="says that something was done: needs a success result")
     seal: Seal | None = Field(default=None, description="the clear `text` as JSON, where a colleague's was masked")
+    to: ConversationId | None = Field(
+        default=None, description="the linked conversation whose channel shows it; none: the record's own"
+    )
 
 
 class Receipt(Model):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from schemas.base import ConversationId, Id, KeyPart, Millis, Model, Name, Share, Text, conversation_id
+from schemas.base import (
+    MAX_ID_CHARS,
+    ConversationId,
+    Id,
+    KeyPart,
+    Millis,
+    Model,
+    Name,
+    Share,
+    Text,
+    conversation_id,
+)
 
 # A channel may report an event this long after it happened (design section 8); a clock that says more is wrong.
 BEHIND_MS = 600_000
@@ -134,7 +146,10 @@ class RatingBody(Model):
 
 
 class IdentityLinkBody(Model):
-    """This conversation's customer is the one of `root`, another conversation id."""
+    """This conversation's customer is the one of `root`, another conversation id (R-003-05).
+
+    A linked conversation that names itself as its root ends its link.
+    """
 
     kind: Literal["identity_link"]
     root: ConversationId
@@ -180,8 +195,35 @@ class RawEvent(Model):
         return conversation_id(self.shop, self.channel, self.sender)
 
 
+class Forwarded(Model):
+    """How an event came from a linked conversation to its root, or, with a link that was refused, back (R-003-05)."""
+
+    conversation: ConversationId = Field(description="who sent it on")
+    since: int = Field(ge=1, description="version of the linked conversation's state that took the link")
+    person: bool = Field(default=False, description="with a link: a person had the conversation, or was asked for")
+    refused: Text = Field(default="", description="with a link that comes back: why the root did not take it")
+
+
 class ChannelEvent(RawEvent):
     """channel.events v1: the same event after intake: masked, with the clear body sealed beside it."""
 
     event_id: Id = Field(description="derived from conversation and producer id; same event, same id")
-    seal: Seal | None = Field(default=None, description="the clear body as JSON, where it was masked")
+    seal: Seal | None = Field(
+        default=None, description="the clear body as JSON, where it was masked; under the key of shop/channel/sender"
+    )
+    forwarded: Forwarded | None = Field(default=None, description="not where it happened: the record's key is another")
+
+
+def linked_id(conversation: str, message_id: str) -> str:
+    """The name that a linked conversation's message has at its root: two channels may both have a message `m-1`."""
+    named = f"{_tag(conversation)}.{message_id}"
+    return named if len(named) <= MAX_ID_CHARS else f"{_tag(conversation)}.{hashlib.sha256(named.encode()).hexdigest()}"
+
+
+def own_id(conversation: str, message_id: str) -> str:
+    """The name that a message has in its own channel: `linked_id` undone, where it was not too long for that."""
+    return message_id.removeprefix(f"{_tag(conversation)}.")
+
+
+def _tag(conversation: str) -> str:
+    return hashlib.sha256(conversation.encode()).hexdigest()[:10]

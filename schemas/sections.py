@@ -54,10 +54,11 @@ class IntentStep(Model):
 class HeldMessage(Model):
     """Perception: a message that is read and not told yet: it, or one before it, waits for a model."""
 
-    event: dict[str, Json] = Field(description="the ChannelEvent")
-    at: int = Field(description="its append time")
-    trace: str = ""
-    effect: Id | None = Field(default=None, description="the question that was asked for it; null: it waits behind one")
+    message: dict[str, Json] = Field(description="the NormalizedMessage, by the embedded reading or after the model's")
+    effect: Id | None = Field(default=None, description="the question that it waits for; null: it waits for its turn")
+    deadline: int = Field(description="then it goes on without the model")
+    shown: tuple[Text, ...] = Field(default=(), description="orders that the model was shown beside the message")
+    asked: bool = Field(default=False, description="a flow had asked the customer for something")
 
 
 class LinkedState(Model):
@@ -175,6 +176,7 @@ class FlowState(Model):
     slots: dict[str, Json] = {}
     sources: dict[str, Id] = Field(default={}, description="slot (or `confirmed`) to the message that gave it (B11)")
     seal: dict[str, Json] | None = Field(default=None, description="clear values of masked slots, sealed")
+    seals: dict[str, dict[str, Json]] = Field(default={}, description="masked slot to the seal that it came with")
     entries: dict[str, int] = Field(default={}, description="times that each node was entered (R-003-10)")
     path: tuple[Name, ...] = Field(default=(), description="nodes in the order entered (R-003-09)")
     tasks: tuple[TaskState, ...] = ()

@@ -15,6 +15,7 @@ from schemas.sections import (
     ActionsState,
     Bookkeeping,
     FeedbackState,
+    IdentityState,
     MemoryState,
     PendingEffect,
     PerceptionState,
@@ -39,6 +40,7 @@ class ConversationState(Model):
     conversation: Id
     version: int = Field(ge=0)
     now: int = Field(ge=0, description="the latest time that a decision of this conversation saw, milliseconds")
+    identity: IdentityState = IdentityState()
     session: SessionState | None = None
     perception: PerceptionState = PerceptionState()
     memory: MemoryState = MemoryState()

@@ -116,9 +116,15 @@ class Desk:
             kind="staff" if kind == "staff" else "reply", template_id=message.template_id, params=message.params,
             language=message.language, text=message.text, choices=message.choices, in_reply_to=self.in_reply_to,
             evidence=message.evidence, claims_success=message.claims_success, seal=seal,
+            to=self.draft.get("identity", "answer_at"),
         ))  # fmt: skip
         self.draft.reason("planning.say", template_id, *(ref.id for ref in evidence))
         return True
+
+    def unsay(self, plan_id: str) -> None:
+        """What this decision was to say for the plan is not said."""
+        self._emits = [(topic, value) for topic, value in self._emits if not (isinstance(value, OutboundMessage)
+                       and any(ref.id == plan_id for ref in value.evidence))]  # fmt: skip
 
     def remember_review(self, request_id: str, review: dict[str, Any]) -> None:
         """Keep a review (a person may answer twice, case E17); the oldest closed ones go."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from agents.planning import calls, decisions, handover, messages, recalls, results
+from agents.planning import calls, decisions, handover, linked, messages, recalls, results
 from agents.planning.desk import Desk
 from agents.planning.pack import Config, Pack
-from schemas.events import ChannelEvent, MessageBody, RecallBody
+from schemas.events import ChannelEvent, IdentityLinkBody, MessageBody, RecallBody
 from schemas.messages import NormalizedMessage
 from schemas.people import HumanDecision
 from schemas.step import Draft, Input, Step
 from schemas.system import TimerFired
 from schemas.tools import READINGS, ToolResult
 
+_HEARD = (RecallBody, IdentityLinkBody)  # of channel.events; messages come as perception read them
 INPUTS = ("channel.events", "messages.normalized", "tools.results", "human.decisions", "timers.fired")
 
 
@@ -21,16 +22,17 @@ def make_step(pack: Pack, config: Config | None = None) -> Step:
 
     def step(draft: Draft, cause: Input) -> None:
         value = cause.value
-        if isinstance(value, ChannelEvent) and not (isinstance(value.body, RecallBody) or _wordless(value)):
+        if isinstance(value, ChannelEvent) and not (isinstance(value.body, _HEARD) or _wordless(value)):
             return
         if isinstance(value, TimerFired) and not value.name.startswith((calls.REVIEW_TIMER, handover.TIMER)):
             return
         if isinstance(value, HumanDecision) and value.kind == "memory":
             return  # the memory step's own
-        desk = Desk(draft, pack, numbers)
         if isinstance(value, ToolResult) and value.tool in READINGS:
             return  # no call of a plan: whoever asked listens to it
+        desk = Desk(draft, pack, numbers)
         _dispatch(desk, value)
+        linked.settle(desk)
         desk.close()
 
     return step
@@ -52,6 +54,8 @@ def _dispatch(desk: Desk, value: object) -> None:
     elif isinstance(value, TimerFired):
         decisions.expire(desk, value.name.removeprefix(calls.REVIEW_TIMER))
         messages.proceed(desk)
+    elif isinstance(value, ChannelEvent) and isinstance(value.body, IdentityLinkBody):
+        linked.on_link(desk, value)
     elif isinstance(value, ChannelEvent) and isinstance(value.body, MessageBody):
         desk.in_reply_to = value.body.message_id
         messages.wordless(desk, value.body)

@@ -37,7 +37,7 @@ def resend(draft: Draft, cfg: DeliverySettings, message_id: str) -> None:
     message = find(draft, message_id)
     if message is None or row_of(message) in (Held.DISPLAYED, Held.READ, Held.FAILED):
         draft.reason("delivery.resend.needless", "it was displayed, or failed", message_id)
-    elif draft.conversation.split("/")[1] in cfg.blind:
+    elif (message.get("to") or draft.conversation).split("/")[1] in cfg.blind:
         draft.reason("delivery.resend.blind", "this channel never says what was displayed", message_id)
     elif message["assumed"] and _seen_since(draft, message["sent_at"]):
         draft.reason("delivery.resend.disarmed", "display is assumed, and the customer was online since", message_id)
@@ -82,6 +82,8 @@ def _obstacle(draft: Draft, message: dict[str, Any] | None) -> str:
     """Why no follow-up is due; empty when it is. Whoever waits for us or for a person is not reminded."""
     if message is None or message["followed_up"] or message["kind"] != "reply":
         return "followed up before, or not a reply"
+    if draft.get("identity", "root") is not None:
+        return "the conversation goes on at its root"
     session, planning = draft.get("session"), draft.get("planning")
     if session is None or session["id"] != message["session_id"]:
         return "its session is over"
@@ -105,5 +107,5 @@ def _reminder(draft: Draft, message_id: str, message: dict[str, Any]) -> Outboun
     return OutboundMessage(
         message_id=draft.new_id("m"), session_id=message["session_id"], kind="follow_up", template_id=TEMPLATE,
         params={} if offered else {"means": list(MEANS)}, language=language, text="\n".join(lines), choices=choices,
-        in_reply_to=message_id,
+        in_reply_to=message_id, to=message.get("to"),
     )  # fmt: skip

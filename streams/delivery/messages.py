@@ -178,6 +178,7 @@ def again(message_id: str, message: dict[str, Any]) -> OutboundMessage:
         text=message["text"], choices=tuple(Choice(**choice) for choice in message["choices"]),
         in_reply_to=message["in_reply_to"], evidence=tuple(EvidenceRef(**ref) for ref in message["evidence"]),
         claims_success=message["claims_success"], seal=Seal(**message["seal"]) if message.get("seal") else None,
+        to=message.get("to"),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.delivery import Receipt
 from schemas.step import Draft, Input, Step
 from streams.delivery import deadlines, parked
 from streams.delivery.messages import (
@@ -22,6 +23,7 @@ from streams.delivery.messages import (
 from streams.delivery.settings import DeliverySettings
 
 PRESENCE = "delivery.presence"
+_NOT_THEIRS = ("unsupported", "identity_link")  # the channel's own word, and no sign that the customer is there
 
 
 def delivery_step(cfg: DeliverySettings) -> Step:
@@ -32,7 +34,7 @@ def delivery_step(cfg: DeliverySettings) -> Step:
             _outbound(draft, cfg, cause.value)
         elif cause.topic == "delivery.receipts":
             _receipt(draft, cfg, cause)
-        elif cause.topic == "channel.events" and cause.value.body.kind != "unsupported":  # the channel's, not theirs
+        elif cause.topic == "channel.events" and cause.value.body.kind not in _NOT_THEIRS:
             _seen(draft, cfg, cause.value.body)
         elif cause.topic == "timers.fired" and cause.value.name.startswith("delivery."):
             _deadline(draft, cfg, cause.value.name)
@@ -50,6 +52,8 @@ def _outbound(draft: Draft, cfg: DeliverySettings, message: Any) -> None:
 def _receipt(draft: Draft, cfg: DeliverySettings, cause: Input) -> None:
     receipt = named(draft, cause.value)
     if find(draft, receipt.message_id) is None:
+        if _returned(draft, receipt):
+            return
         parked.park(draft, cfg, cause)
         return
     # the customer's own client reported it, so somebody is there
@@ -60,6 +64,18 @@ def _receipt(draft: Draft, cfg: DeliverySettings, cause: Input) -> None:
         update(draft, receipt.message_id, vendor_id=receipt.vendor_id)
         for early in parked.take(draft, cfg, receipt.vendor_id):
             report(draft, cfg, named(draft, early))
+
+
+def _returned(draft: Draft, receipt: Receipt) -> bool:
+    """A channel shows its root's messages, too: what it reports of them goes to the root (R-003-05)."""
+    root = draft.get("identity", "returns_to")
+    if root is None or draft.cause.position is not None:  # never a second time: two roots must not play with it
+        return False
+    if receipt.source == "client":
+        _online(draft, online=True)
+    draft.emit("delivery.receipts", receipt, key=root)
+    draft.reason("delivery.returned", f"no message of this conversation: to {root}", receipt.receipt_id)
+    return True
 
 
 def _seen(draft: Draft, cfg: DeliverySettings, body: Any) -> None:

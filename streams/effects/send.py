@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ import orjson
 
 from schemas import codec
 from schemas.delivery import OutboundMessage, Receipt
+from schemas.events import own_id
 from streams.channels.port import Outcome, Sender
 from streams.effects.faults import BROKEN, never_left
 from streams.runtime.ports import Clock, Effect, Fact
@@ -61,7 +63,7 @@ class SendHandler:
         return await self._send(effect, self._clock.now_ms() + effect.timeout_ms)
 
     def _sender(self, effect: Effect) -> Sender:
-        return self._senders.get(effect.conversation.split("/")[1], self._outbox)
+        return self._senders.get(addressed(effect).conversation.split("/")[1], self._outbox)
 
     async def _send(self, effect: Effect, until: int) -> Sequence[Fact]:
         sender, reason = self._sender(effect), ""
@@ -70,7 +72,7 @@ class SendHandler:
             try:
                 # httpx's time-outs are for each phase; this one is for all of it
                 async with asyncio.timeout(max(left, 1) / 1000):
-                    outcome = await sender.post(effect)
+                    outcome = await sender.post(addressed(effect))
             except (TimeoutError, *BROKEN) as error:
                 reason = f"outcome unknown: {type(error).__name__}"
                 if not (sender.repeatable or never_left(error)):
@@ -96,6 +98,15 @@ class SendHandler:
             retryable=retryable, vendor_id=vendor_id,
         )  # fmt: skip
         return Fact(TOPIC, effect.conversation, receipt.receipt_id, receipt)
+
+
+def addressed(effect: Effect) -> Effect:
+    """The send as its channel sees it: a root's message can be for the channel of a linked conversation (R-003-05)."""
+    to, asked = effect.request.get("to"), effect.request.get("in_reply_to")
+    if to is None:
+        return effect
+    named = None if asked is None else own_id(to, asked)
+    return replace(effect, conversation=to, request={**effect.request, "in_reply_to": named})
 
 
 def _body(effect: Effect) -> dict[str, Any]:

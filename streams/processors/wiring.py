@@ -20,12 +20,13 @@ from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
 from streams.effects.unseal import Unsealing
 from streams.metrics import Metrics
-from streams.processors import delivery, feedback, memory, perception, planning, session, system, tools
+from streams.processors import delivery, feedback, identity, memory, perception, planning, session, system, tools
 from streams.runtime.ports import Clock, EffectHandler
 from streams.runtime.table import Row
 from streams.settings import Settings
 
-ALARM_RULES = ("perception.unreadable", "planning.handover", "runtime.step_left_out")  # what the rows' alarms name
+# what the rows' alarms name
+ALARM_RULES = ("perception.unreadable", "planning.handover", "runtime.step_left_out", "identity.refused")
 CALLS = 1_000  # calls and sends at the same time: a slow tool must not use up the connections of the others
 
 
@@ -40,7 +41,7 @@ class Table:
 
 def rows(settings: Settings, keys: KeyStore) -> tuple[Row, ...]:
     """The processor table; rows of one input topic run in this order inside one decision."""
-    return (
+    return identity.linked(
         perception.row(settings, keys), planning.row(settings), tools.row(settings), delivery.row(settings),
         feedback.row(settings), memory.row(settings, keys), session.row(settings), system.row(),
     )  # fmt: skip
@@ -63,13 +64,13 @@ def tool_handler(settings: Settings, client: httpx.AsyncClient, keys: KeyStore, 
                        tokens=settings.tool_tokens)  # fmt: skip
 
 
-def check_tools(tools: Tools, environment: str, urls: Mapping[str, str], tokens: Mapping[str, str]) -> None:
 def model_handler(settings: Settings, client: httpx.AsyncClient, clock: Clock) -> ModelHandler:
     """Asks the model that is set; with none set, what was asked before is answered at once with a failure."""
     server = ModelServer(settings.model_url, settings.model_key, settings.model_name)
     return ModelHandler(client, server, clock)
 
 
+def check_tools(tools: Tools, environment: str, urls: Mapping[str, str], tokens: Mapping[str, str]) -> None:
     """What the tool files name is there, before a customer needs it. Raises SpecError naming file and field."""
     for name, spec in tools.items():
         file, where = f"{name}.yaml", {str(label): one.base_url for label, one in spec.environments.items()}
@@ -96,8 +97,8 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),
             "send": Unsealing(sender, keys),
-        }
             "model": model_handler(settings, client, clock),
+        }
         try:
             yield Table(rows(settings, keys), keys, handlers)
         finally:

@@ -24,7 +24,7 @@ def opener(keys: KeyStore) -> Callable[[Input], Any]:
         if sealed is None:
             return None
         try:
-            clear = open_seal(keys, sealed, cause.key)
+            clear = open_seal(keys, sealed, _owner(cause))
             # a destroyed key is no error: the customer was forgotten, and the masked text is what is left
             return None if clear is None else _checked(cause.value, codec.parse(clear))
         except (SealError, BadRecordError) as error:
@@ -32,6 +32,12 @@ def opener(keys: KeyStore) -> Callable[[Input], Any]:
             raise BadRecordError(reason, code="bad_seal", topic=cause.topic, field="seal") from error
 
     return opened
+
+
+def _owner(cause: Input) -> str:
+    """Whose key it is under: a forwarded event keeps the seal that it got where it was written (R-003-05)."""
+    way = getattr(cause.value, "forwarded", None)
+    return cause.key if way is None else str(way.conversation)
 
 
 def _checked(value: Any, clear: Any) -> Any:

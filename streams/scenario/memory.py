@@ -13,6 +13,7 @@ from schemas.base import Model
 from schemas.delivery import OutboundMessage, Receipt
 from schemas.events import Body, RawEvent
 from schemas.people import HumanDecision, HumanRequest
+from streams.effects.send import addressed
 from streams.intake import intake, staff_word
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Clock, Effect, Fact
@@ -37,9 +38,10 @@ class Inbox:
 
     async def run(self, effect: Effect) -> Sequence[Fact]:
         """See EffectHandler: it never fails, and a repeat is the same message (promise 6)."""
-        message = OutboundMessage.model_validate_json(orjson.dumps(effect.request))
-        self._kept.setdefault(effect.conversation, {})[message.message_id] = message
-        show = self._open.get(effect.conversation)
+        post = addressed(effect)
+        message = OutboundMessage.model_validate_json(orjson.dumps(post.request))
+        self._kept.setdefault(post.conversation, {})[message.message_id] = message
+        show = self._open.get(post.conversation)
         if show:
             show(message)
         receipt = Receipt(
