@@ -50,6 +50,10 @@ MetricName = Literal[
     "interlock_gateway_events_total",
     "interlock_spooled_records",
     "interlock_security_refusals_total",
+    "interlock_keeper_writes_total",
+    "interlock_keeper_retries_total",
+    "interlock_keeper_waiting_seconds",
+    "interlock_keeper_lag_seconds",
 ]
 MetricType = Literal["counter", "gauge", "histogram"]
 
@@ -139,6 +143,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("interlock_spooled_records", "gauge", (), "Pushes of channels that wait on disk for the broker"),
     Metric("interlock_security_refusals_total", "counter", ("kind",), "Pushes of channels that look like attacks (B21)",
            {"kind": ("signature", "replay", "entity", "downgrade")}),
+    Metric("interlock_keeper_writes_total", "counter", ("outcome",), "Memory writes, by what the keeper did with them",
+           {"outcome": ("applied", "repeated", "refused", "unreadable", "overtaken", "set_aside")}),
+    Metric("interlock_keeper_retries_total", "counter", ("name",), "Tries that a store of the memory did not answer",
+           {"name": ("facts", "relations")}),
+    Metric("interlock_keeper_waiting_seconds", "gauge", ("name",), "For how long writes have waited for the store",
+           {"name": ("facts", "relations")}),
+    Metric("interlock_keeper_lag_seconds", "gauge", (), "Age of the oldest write that the keeper holds, not applied"),
 )  # fmt: skip
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 NAMES: tuple[str, ...] = get_args(MetricName)

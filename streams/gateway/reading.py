@@ -88,7 +88,7 @@ def read_addressed(model: type[M], data: Any, **defaults: Any) -> tuple[str, M]:
     return read_conversation(conversation), read_model(model, {**defaults, **fields})
 
 
-_NEEDED = {"approve": ("request_id", "call_hash"), "refuse": ("request_id",), "reply": ("text",)}
+_NEEDED = {"approve": ("request_id", "call_hash"), "refuse": ("request_id",), "reply": ("text",), "memory": ("memory",)}
 
 
 def check_decision(decision: HumanDecision) -> None:

@@ -1,4 +1,4 @@
-"""What is no row of the table and can fail by itself: intake in front of it, and the deadlines behind it (R-002-49)."""
+"""What is no row of the table and can fail by itself: intake, deadlines and the keeper (R-002-49)."""
 
 from __future__ import annotations
 
@@ -18,4 +18,11 @@ TIMERS = Domain(
     "by more than a second; late is better than wrong, and none is lost",
     alarm="InterlockTimersStopped: interlock_timers_stopped is 1",
 )
-DOMAINS = (INTAKE, TIMERS)
+KEEPER = Domain(
+    name="keeper",
+    failure_domain="a store of facts or relations, or one memory write that it refuses",
+    degrade="conversations go on and recall less; writes wait in memory.writes and are applied once the store is "
+    "back, and a write that is refused for good is a dead letter",
+    alarm="InterlockKeeperWaiting: interlock_keeper_waiting_seconds is above 60",
+)
+DOMAINS = (INTAKE, TIMERS, KEEPER)

@@ -25,6 +25,7 @@ POINTS = (
     "group.before", "group.after",
     "revoke.before", "revoke.after",
     "intake_app.sent",
+    "keeper.facts", "keeper.relations", "keeper.letters",
 )  # fmt: skip
 
 

@@ -51,9 +51,9 @@ def test_each_states_domain_degrade_path_and_alarm(one: Row | Domain) -> None:
 
 
 def test_no_part_and_no_alarm_is_there_twice() -> None:
-    """The nine parts of the table and around it have nine names and nine alarms (R-002-49)."""
-    assert {"perception", "planning", "tools", "delivery", "feedback", "session", "system", "intake", "timers"} == {
-        one.name for one in STATED}  # fmt: skip
+    """The parts of the table and around it have a name and an alarm each (R-002-49)."""
+    assert {"perception", "planning", "tools", "delivery", "feedback", "memory", "identity", "session", "system",
+            "intake", "timers", "keeper"} == {one.name for one in STATED}  # fmt: skip
     assert len(STATED) == len({one.name for one in STATED}) == len({one.alarm.partition(":")[0] for one in STATED})
 
 
@@ -232,7 +232,7 @@ def test_delivery_a_channel_that_is_down_gets_three_attempts_then_a_person() -> 
     whole(body)
 
 
-@pytest.mark.parametrize("name", ["feedback", "session"])
+@pytest.mark.parametrize("name", ["feedback", "memory", "session"])
 def test_what_nothing_depends_on_is_left_out_when_it_fails(name: str) -> None:
     """A step that raises on every record: the refund is done as ever, and what is missing is said (R-002-49)."""
 
@@ -248,6 +248,8 @@ def test_what_nothing_depends_on_is_left_out_when_it_fails(name: str) -> None:
         assert metrics.value(RULES, "runtime.step_left_out") > 3
         if name == "feedback":
             assert [] == person.values("feedback.health")
+        elif name == "memory":
+            assert [] == person.values("memory.writes")
         else:
             assert "state" == person.state["kind"], "the conversation stays open"
 

@@ -1,0 +1,248 @@
+"""The keeper: applies memory.writes to the stores of facts and relations, in order, exactly once in effect.
+
+It commits only what both stores hold. While a store is away it waits and nothing is lost; a write that a store
+refuses for good is a dead letter. Reading again is harmless: both stores know a write by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from memory.facts.port import FactsUnavailableError
+from memory.keeping import fact_of, key_of, relations_of
+from memory.relations.port import RelationsUnavailableError
+from memory.sealing import KeyStore
+from schemas import cloudevents, codec
+from schemas.cloudevents import Position
+from schemas.errors import BadRecordError
+from schemas.memory import MemoryWrite
+from schemas.partition import system_conversation
+from schemas.topics import MEMORY_TOPIC
+from streams.memory_stores import MemoryStores
+from streams.metrics import MetricsPort
+from streams.replay.chain import REDRIVE_HEADER
+from streams.runtime.crashpoints import crash
+from streams.runtime.deadletters import letter_of
+from streams.runtime.ports import Clock, Fact, Outgoing, Record
+from streams.runtime.wire import fact_record
+
+T = TypeVar("T")
+log = logging.getLogger("interlock.keeper")
+
+BATCH = 100  # writes in one call of a store
+BACKOFF_S, BACKOFF_MOST_S = 0.2, 15.0
+STEP_S = 0.5  # between two looks whether to stop, and whether the partition is still ours
+REMEMBERED = 100_000  # conversations whose last position is known
+DEAD_TOPIC = f"{MEMORY_TOPIC}.dlq"
+
+
+class LostError(Exception):
+    """The partition went to another keeper, or we are to stop: what is not committed is read again."""
+
+
+class KeepingSource(Protocol):
+    """Where the writes come from, and where it says how far it is."""
+
+    async def read(self) -> list[Record]:
+        """The next records, in offset order within a partition; empty when there are none for now."""
+        ...
+
+    async def hold(self) -> None:
+        """Stay a member of the group without reading on."""
+        ...
+
+    async def go_on(self) -> None:
+        """Read on after `hold`."""
+        ...
+
+    def owns(self, partition: int) -> bool:
+        """Whether what was read of the partition is still ours to apply."""
+        ...
+
+    async def commit(self, partition: int, offset: int) -> None:
+        """All below the offset is applied."""
+        ...
+
+    async def write(self, letter: Outgoing) -> None:
+        """A dead letter; done once the log has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    record: Record
+    write: MemoryWrite
+
+
+class Keeper:
+    """One keeper over one source; several share the partitions as a consumer group does."""
+
+    def __init__(self, source: KeepingSource, stores: MemoryStores, keys: KeyStore, metrics: MetricsPort,
+                 clock: Clock) -> None:  # fmt: skip
+        self._source, self._stores, self._keys, self._metrics, self._clock = source, stores, keys, metrics, clock
+        self._heard: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ask for a clean end."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Until `stop`. Raises what neither waiting nor a dead letter can mend."""
+        while not self._stopping.is_set():
+            await self.round()
+
+    async def round(self) -> int:
+        """One reading, applied; how many records it had."""
+        records = await self._source.read()
+        parts: dict[int, list[Record]] = {}
+        for record in records:
+            parts.setdefault(record.partition, []).append(record)
+        for partition, part in parts.items():
+            try:
+                for start in range(0, len(part), BATCH):
+                    await self._keep(partition, part[start : start + BATCH])
+            except LostError:
+                log.info("%s [%d] is another keeper's now: what was not applied is read again", MEMORY_TOPIC, partition)
+        self._metrics.gauge("interlock_keeper_lag_seconds", 0)
+        return len(records)
+
+    async def _keep(self, partition: int, records: Sequence[Record]) -> None:
+        """Apply the records and commit behind the last. Raises LostError, with nothing of them committed."""
+        letters: list[Outgoing] = []
+        reads = [read for record in records if (read := self._read(record, letters)) is not None]
+        refused = await self._apply(partition, reads)
+        for read in reads:
+            if read.write.write_id in refused:
+                error = BadRecordError(refused[read.write.write_id], code="refused", topic=MEMORY_TOPIC)
+                letters.append(self._letter(read.record, error, "refused", read.write.session_id))
+        for letter in letters:
+            await self._source.write(letter)
+        crash("keeper.letters")
+        for read in reads:
+            self._remember(read.record)
+        if not self._source.owns(partition):
+            raise LostError
+        await self._source.commit(partition, records[-1].offset + 1)
+
+    def _read(self, record: Record, letters: list[Outgoing]) -> _Read | None:
+        try:
+            envelope, write = _decoded(record)
+        except BadRecordError as error:
+            letters.append(self._letter(record, error, "unreadable", None))
+            return None
+        if self._standing(envelope.position, envelope.previous):
+            return None
+        return _Read(record, write)
+
+    def _standing(self, position: Position | None, previous: tuple[int, int] | None) -> bool:
+        """Whether to leave it: it was applied, or its predecessor was not, and the emitter publishes both again."""
+        if position is None:
+            return False
+        heard = self._heard.get(position[0])
+        if heard is None:
+            return False
+        if position[1:] <= heard:
+            self._count("repeated", 1)
+            return True
+        if previous is not None and tuple(previous) > heard:
+            self._count("set_aside", 1)
+            return True
+        return False
+
+    def _remember(self, record: Record) -> None:
+        position = cloudevents.parse_headers(MEMORY_TOPIC, record.headers).position
+        if position is not None:
+            self._heard[position[0]] = position[1:]
+            self._heard.move_to_end(position[0])
+            while len(self._heard) > REMEMBERED:
+                self._heard.popitem(last=False)
+
+    async def _apply(self, partition: int, reads: Sequence[_Read]) -> Mapping[str, str]:
+        """Both stores have the writes; those that one of them refused for good, with the reason. Raises LostError."""
+        wanted = [read.write for read in reads if not await self._overtaken(partition, read)]
+        if not wanted:
+            return {}
+        put = await self._until("facts", partition, wanted, lambda: self._stores.facts.put([*map(fact_of, wanted)]))
+        crash("keeper.facts")
+        refused = {one.write_id: f"the store of facts: {one.reason}" for one in put.failed}
+        relations = [one for write in wanted if write.write_id not in refused for one in relations_of(write)]
+        if relations:
+            merged = await self._until("relations", partition, wanted, lambda: self._stores.relations.merge(relations))
+            refused |= {one.write_id: f"the store of relations: {one.reason}" for one in merged.failed}
+        crash("keeper.relations")
+        self._count("applied", len(wanted) - len(refused))
+        return refused
+
+    async def _overtaken(self, partition: int, read: _Read) -> bool:
+        """A dead letter that comes back must not replace what was written after it."""
+        if all(name != REDRIVE_HEADER for name, _ in read.record.headers):
+            return False
+        key, write = key_of(read.write.key), read.write
+        known = await self._until("facts", partition, [write],
+                                  lambda: self._stores.facts.by_key(key.shop, key.conversation, key.name))  # fmt: skip
+        later = bool(known) and known[0].at > write.timestamp
+        if later:
+            self._count("overtaken", 1)
+            log.warning("%s of %s is older than what stands there: left out", write.write_id, write.key)
+        return later
+
+    async def _until(self, name: str, partition: int, writes: Sequence[MemoryWrite],
+                        call: Callable[[], Awaitable[T]]) -> T:  # fmt: skip
+        """Try until the store answers, with growing pauses. Raises LostError."""
+        began, pause, held = self._clock.now_ms(), BACKOFF_S, False
+        while True:
+            try:
+                done = await call()
+            except (FactsUnavailableError, RelationsUnavailableError) as error:
+                self._metrics.count("interlock_keeper_retries_total", name=name)
+                now = self._clock.now_ms()
+                self._metrics.gauge("interlock_keeper_waiting_seconds", (now - began) / 1_000 or 0.001, name=name)
+                self._metrics.gauge("interlock_keeper_lag_seconds", (now - writes[0].timestamp) / 1_000)
+                log.warning("%d writes wait, the store of %s is away: %s", len(writes), name, error)
+            else:
+                self._metrics.gauge("interlock_keeper_waiting_seconds", 0, name=name)
+                if held:
+                    await self._source.go_on()
+                return done
+            held = True
+            await self._wait(partition, pause)
+            pause = min(pause * 2, BACKOFF_MOST_S)
+
+    async def _wait(self, partition: int, seconds: float) -> None:
+        waited = 0.0
+        while waited < seconds:
+            await self._source.hold()
+            if self._stopping.is_set() or not self._source.owns(partition):
+                await self._source.go_on()
+                raise LostError
+            await asyncio.sleep(min(STEP_S, seconds - waited))
+            waited += STEP_S
+
+    def _letter(self, record: Record, error: BadRecordError, outcome: str, session_id: str | None) -> Outgoing:
+        log.warning("%s [%d] offset %d is a dead letter: %s", MEMORY_TOPIC, record.partition, record.offset, error)
+        self._metrics.count("interlock_dead_letters_total", topic=MEMORY_TOPIC, code=error.code)
+        self._count(outcome, 1)
+        letter = letter_of(self._keys, record, error, session_id)
+        fact = Fact(DEAD_TOPIC, system_conversation(record.partition),
+                    f"{MEMORY_TOPIC}-{record.partition}-{record.offset}", letter)  # fmt: skip
+        return fact_record(fact, record.partition, self._clock.now_ms())
+
+    def _count(self, outcome: str, writes: int) -> None:
+        if writes:
+            self._metrics.count("interlock_keeper_writes_total", writes, outcome=outcome)
+
+
+def _decoded(record: Record) -> tuple[cloudevents.Envelope, MemoryWrite]:
+    """The write of a record. Raises BadRecordError."""
+    if record.value is None:
+        reason = "a record without a value is no write"
+        raise BadRecordError(reason, code="null", topic=MEMORY_TOPIC)
+    envelope = cloudevents.parse_headers(MEMORY_TOPIC, record.headers)
+    write: MemoryWrite = codec.decode(MEMORY_TOPIC, record.value, envelope.type, minor=envelope.minor)
+    return envelope, write

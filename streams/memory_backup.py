@@ -1,0 +1,39 @@
+"""Full backups of the stores, one folder each, made before anything is rolled back (R-004-11)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from streams.memory_stores import MemoryStores
+
+
+async def back_up(stores: MemoryStores, folder: Path, shops: Iterable[str], now_ms: int, keep: int) -> Path:
+    """Write all of the shops' facts and relations below `folder`, and remove all but the newest `keep` backups.
+
+    Raises the stores' own errors when they can't be read: without a backup nothing may be rolled back.
+    """
+    name = datetime.fromtimestamp(now_ms / 1_000, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3] + "Z"
+    making, done = folder / f".{name}", folder / name
+    making.mkdir(parents=True)
+    try:
+        for shop in sorted(set(shops)):
+            await stores.facts.backup(shop, making / f"{quote(shop, safe='')}.facts")
+            await stores.relations.backup(shop, making / f"{quote(shop, safe='')}.relations")
+    except BaseException:
+        shutil.rmtree(making)
+        raise
+    making.rename(done)  # a folder that is there is whole
+    for old in backups(folder)[:-keep]:
+        shutil.rmtree(old)
+    return done
+
+
+def backups(folder: Path) -> list[Path]:
+    """The whole backups, oldest first."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
