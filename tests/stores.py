@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from streams.stores.base import Server, Store, StoreError
+from streams.stores.neo4j import STORE as NEO4J
+from streams.stores.neo4j import Neo4jServer
 from streams.stores.weaviate import STORE as WEAVIATE
+from streams.stores.weaviate import WeaviateServer
 
 
 def missing(reason: str) -> None:
@@ -39,3 +42,22 @@ def running(store: Store, folder: Path) -> Iterator[str]:
 def running_weaviate(folder: Path) -> Iterator[str]:
     """Address of a real Weaviate, for a fixture to yield from."""
     yield from running(WEAVIATE, folder)
+
+
+def own_weaviate(folder: Path) -> WeaviateServer:
+    """A server for a test that starts, freezes and kills it."""
+    if WEAVIATE.found() is None:
+        missing("no weaviate: run `make stores`")
+    return WeaviateServer(folder)
+
+
+def running_neo4j(folder: Path) -> Iterator[str]:
+    """Address of a real Neo4j, for a fixture to yield from."""
+    yield from running(NEO4J, folder)
+
+
+def own_neo4j(folder: Path, password: str = "") -> Neo4jServer:
+    """A server for a test that starts, freezes and kills it."""
+    if NEO4J.found() is None:
+        missing("no neo4j: run `make stores`")
+    return Neo4jServer(folder, password=password)

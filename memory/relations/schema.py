@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 from memory.facts.port import Refused
@@ -33,7 +33,6 @@ FIELDS: dict[str, frozenset[str]] = {"TRIGGERED_QUALITY_CHECK": frozenset({"resu
 RESULTS = ("marked_down", "passed", "open")
 
 _ID = re.compile(r"[^\x00-\x1f\x7f]{1,256}")  # as schemas.base.Id
-_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "interlock:relations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,11 @@ def _encodes(text: str) -> bool:
 def node_key(shop: str, customer: str, label: str, identity: str) -> str:
     """The key of a node: the same in every try; another customer's order of the same number has another."""
     owner = "" if label in SHARED else customer
-    return uuid.uuid5(_NAMESPACE, f"{shop}\x1f{owner}\x1f{label}\x1f{identity}").hex  # no id holds a control
+    return _hash(shop, owner, label, identity)
+
+
+def _hash(*parts: str) -> str:
+    return blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()  # no id holds a control
 
 
 def _node(relation: Relation, node: Node) -> NodeRow:
@@ -152,7 +155,7 @@ def _node(relation: Relation, node: Node) -> NodeRow:
 
 def _rows_of(relation: Relation) -> tuple[NodeRow, NodeRow, EdgeRow]:
     start, end = _node(relation, relation.start), _node(relation, relation.end)
-    key = uuid.uuid5(_NAMESPACE, f"{relation.kind}\x1f{start.key}\x1f{end.key}\x1f{relation.id}").hex
+    key = _hash(relation.kind, start.key, end.key, relation.id)
     edge = EdgeRow(
         key, relation.kind, start.key, end.key, start.label, end.label, relation.shop, relation.customer,
         relation.at, relation.write_id, relation.trace_id, relation.active, relation.written_at, dict(relation.fields),
