@@ -18,6 +18,7 @@ SUITES = {
     "turns": {"turns_per_s": "1/s", "turn_latency_p95": "ms", "copy_limit": "1/s"},
     "recovery": {"recovery_100k": "s"},
     "windows": {"windows_p95": "ms", "tokens_saved": "%"},
+    "facts": {"recall_p95": "ms", "recall_shop_p95": "ms"},
 }
 CHAOS = {"forks": "versions", "recovery_lost": "records", "effects_double": "effects"}
 DOC = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -24,8 +24,11 @@ _T = TypeVar("_T")
 class EmbeddedFacts:
     """Facts under one folder. Several processes may read; one writes for a customer."""
 
-    def __init__(self, folder: Path, vectors: Vectors | None = None, *, busy_s: float = BUSY_SECONDS) -> None:
-        """The folder is made when first used; another process's write is waited for, at most `busy_s`."""
+    def __init__(self, folder: Path | None, vectors: Vectors | None = None, *, busy_s: float = BUSY_SECONDS) -> None:
+        """The folder is made when first used; another process's write is waited for, at most `busy_s`.
+
+        Without a folder all is in memory, and on the caller's thread: nothing may wait for one on a virtual clock.
+        """
         self._folder, self._busy_s = folder, busy_s
         self._vectors = vectors or HashedVectors()
         self._shops: dict[str, ShopFile] = {}
@@ -98,7 +101,7 @@ class EmbeddedFacts:
                 return work(self._open(shop))
 
         try:
-            return await asyncio.to_thread(locked)
+            return await asyncio.to_thread(locked) if self._folder else locked()
         except sqlite3.OperationalError as error:
             message = f"{self._folder}: the facts of {shop!r} can't be used now ({error})"
             raise FactsUnavailableError(message) from error
@@ -108,7 +111,9 @@ class EmbeddedFacts:
 
     def _open(self, shop: str) -> ShopFile:
         if shop not in self._shops:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._folder / f"{quote(shop, safe='')}.sqlite"
+            path = Path(":memory:")
+            if self._folder:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                path = self._folder / f"{quote(shop, safe='')}.sqlite"
             self._shops[shop] = ShopFile(path, self._vectors.name, self._busy_s)
         return self._shops[shop]

@@ -104,9 +104,10 @@ def unfit(vector: Vector, vectors: Vectors) -> str:
     return "" if bool(np.isfinite(vector).all()) else "a vector with numbers that are not finite"
 
 
-def tokens(text: str) -> list[str]:
+@lru_cache(maxsize=16_384)
+def tokens(text: str) -> tuple[str, ...]:
     """What the keyword index holds of a text: words, single and paired Chinese characters, meanings (case I07)."""
-    return [*embedding.grams(text), *_HAN.findall(text), *meanings(text)]
+    return *embedding.grams(text), *_HAN.findall(text), *meanings(text)
 
 
 @lru_cache(maxsize=16_384)

@@ -121,7 +121,7 @@ class WeaviateServer:
             "RAFT_INTERNAL_RPC_PORT": str(ports["raft_rpc"]),
             "RAFT_TIMEOUTS_MULTIPLIER": "1",  # a node alone elects itself; the default waits five times as long
             "RAFT_BOOTSTRAP_EXPECT": "1",
-            # with the default, keyword search loses most of what is not flushed to disk yet (2 of 215 found)
+            # the default was seen to lose most matches of a keyword search in what is not flushed to disk yet
             "USE_BLOCKMAX_WAND": "false",
             "DEFAULT_VECTORIZER_MODULE": "none",
             "API_BASED_MODULES_DISABLED": "true",
