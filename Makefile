@@ -17,7 +17,7 @@ LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --g
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
-.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz fuzz-channels bench eval-understanding mutants requirements cases budget docs lock clean
+.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz fuzz-channels bench eval-understanding stores up-stores mutants requirements cases budget docs lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -88,6 +88,12 @@ bench: $(BENCH) ## the speed figures; ONLY=name,name runs some, WRITE=1 writes d
 
 eval-understanding: $(DEV) ## accuracy of understanding on the public data in ../shared/data; ONLY=name,name runs some
 	$(PY) -m bench.evals.run --only "$(ONLY)"
+
+stores: $(RUN) ## fetch Neo4j and build Weaviate (needs Go) into the user's cache, once
+	$(VENV)/bin/interlock stores fetch
+
+up-stores: $(RUN) ## run both on loopback, and print the variables that make Interlock use them
+	$(VENV)/bin/interlock stores up
 
 mutants: $(DEV) ## break each promise on purpose; its test must fail
 	$(PY) -m tests.promises.mutants

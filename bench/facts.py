@@ -102,6 +102,7 @@ def _queries() -> list[Query]:
     chosen = random.Random(6)
     return [
         (f"{chosen.choice(COLOURS)} {chosen.choice(THINGS)} {chosen.choice(('退款', 'refund', '地址', 'invoice'))}",
-         f"{SHOP}/web/u{chosen.randrange(CUSTOMERS)}", chosen.choice(KINDS), START + chosen.randrange(FACTS // 2) * 1000)
+         f"{SHOP}/web/u{chosen.randrange(CUSTOMERS)}", chosen.choice(KINDS),
+         START + chosen.randrange(FACTS // 2) * 1000)
         for _ in range(ASKED)
     ]  # fmt: skip

@@ -60,6 +60,12 @@ class Settings(BaseSettings):
         default=10_000, ge=1, description="a successor repeats a send, same dedup id, after this"
     )
     tool_timeout_ms: int = Field(default=3_000, ge=1, description="hard limit of one tool call (R-003-21)")
+    profile_ms: int = Field(
+        default=2_000, ge=0, description="the shop's CRM may take so long for a profile (R-003-22); 0: none is loaded"
+    )
+    recall_ms: int = Field(
+        default=1_000, ge=0, description="a message that cites the past waits so long for facts; 0: none are asked for"
+    )
     review_ms: int = Field(default=600_000, ge=1, description="a review expires after this")
     handover_ms: int = Field(
         default=300_000, ge=1, description="people are asked again when nobody took over for so long"
@@ -100,8 +106,11 @@ class Settings(BaseSettings):
     )
     model_below: float = Field(default=0.6, ge=0, le=1, description="doubtful: our own reading is less sure than this")
     model_waiting_max: int = Field(default=8, ge=1, description="messages of one conversation that wait for a model")
-    facts_url: str = Field(default="", description="Weaviate, such as http://host:8080; empty: embedded, in data_dir")
+    facts_url: str = Field(default="", description="Weaviate, as http://host:8080?grpc=50051; empty: embedded")
     facts_api_key: str = Field(default="", repr=False, description="the fact store's key, where it asks for one")
+    embedding_url: str = Field(default="", description="server with /v1/embeddings, for facts; empty: embedded n-grams")
+    embedding_model: str = Field(default="", description="the model that the embedding server is asked for")
+    embedding_size: int = Field(default=1_024, ge=1, description="numbers in that model's vectors")
     relations_url: str = Field(default="", description="Neo4j, such as bolt://host:7687; empty: embedded, in data_dir")
     relations_user: str = Field(default="", description="who logs in to the relation store")
     relations_password: str = Field(default="", repr=False, description="with which password")
