@@ -61,6 +61,11 @@ def recent_key(topic: str, record_id: str) -> str:
     return base64.urlsafe_b64encode(digest).decode()
 
 
+def sent_key(topic: str, key: str, conversation: str) -> str:
+    """What the last emit is remembered under: a reader sees the emits to its own key only, so each key has a row."""
+    return topic if key == conversation else f"{topic}|{key}"
+
+
 def pointer(path: tuple[str, ...]) -> str:
     """A path as a JSON Pointer (RFC 6901): "~" and "/" in a key are escaped (case J05)."""
     plain = "/".join(path)
@@ -132,7 +137,8 @@ def _bookkeeping(runtime: Mapping[str, Any], diff: Mapping[str, Any]) -> dict[st
     elif cause.get("type") not in NAMELESS:
         result["recent"] = _remember(runtime["recent"], recent_key(topic, cause["id"]), cause["time"])
     if diff["emits"]:
-        last = {emit["topic"]: [diff["version"], index] for index, emit in enumerate(diff["emits"])}
+        last = {sent_key(emit["topic"], emit["key"], diff["conversation"]): [diff["version"], index]
+                for index, emit in enumerate(diff["emits"])}  # fmt: skip
         result["sent"] = {**runtime["sent"], **last}
     return result
 

@@ -347,7 +347,9 @@ class Bookkeeping(Model):
     recent: dict[str, int] = Field(
         default={}, description="hash of topic and record id to append time; 24 h, 256 at most"
     )
-    sent: dict[str, tuple[int, int]] = Field(default={}, description="topic to the last emit's version and index")
+    sent: dict[str, tuple[int, int]] = Field(
+        default={}, description="topic (`topic|key` for another key) to the last emit's version and index"
+    )
     paused: dict[str, int] = Field(
         default={}, description="system conversation: paused topic to the offset that did it"
     )

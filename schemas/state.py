@@ -111,7 +111,7 @@ class EmitRecord(Model):
     type: Name
     data: dict[str, Json]
     previous: tuple[int, int] = Field(
-        description="version and index of this conversation's emit before it on that topic; (0, 0) for none"
+        description="version and index of this conversation's emit before it on that topic to that key; (0, 0) for none"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from memory.bus import apply, pointer, recent_key
+from memory.bus import apply, pointer, recent_key, sent_key
 from schemas.step import MISSING, Decision, Draft, Input, State
 from schemas.topics import TOPICS
 from streams.runtime.table import Row
@@ -157,14 +157,15 @@ def _change(path: tuple[str, ...], before: Any, after: Any) -> dict[str, Any]:
 def _emits(draft: Draft, decision: Decision) -> list[dict[str, Any]]:
     last: dict[str, Sequence[int]] = dict(draft.origin["runtime"]["sent"])
     emits = []
-    # each names the one before it on its topic, so that a reader notices one that is missing
+    # each names the one before it on its topic to that key, so that a reader notices one that is missing
     for index, emit in enumerate(decision.emits):
-        previous = last.get(emit.topic, (0, 0))
+        row = sent_key(emit.topic, emit.key, draft.conversation)
+        previous = last.get(row, (0, 0))
         emits.append({
             "topic": emit.topic, "key": emit.key, "id": emit.id, "type": TOPICS[emit.topic].type,
             "data": emit.value.model_dump(mode="json"), "previous": list(previous),
         })  # fmt: skip
-        last[emit.topic] = (draft.version, index)
+        last[row] = (draft.version, index)
     return emits
 
 

@@ -101,10 +101,19 @@ class Stand:
         """Let virtual time pass."""
         await self.lock.advance(ms)
 
-    async def person(self, sender: str, *, approver: str = "approve", receipts: str = "read") -> Person:
+    async def person(
+        self,
+        sender: str,
+        *,
+        approver: str = "approve",
+        receipts: str = "read",
+        channel: str = "web",
+        shop: str = "demo",
+    ) -> Person:
         """A customer whose reviews get that answer and whose client reports so far."""
         scenario = Scenario.model_validate({
             "name": "stand", "title": "stand", "language": "zh", "sender": sender, "approver": approver,
+            "channel": channel, "shop": shop,
             "receipts": receipts, "steps": (Wait(kind="wait"),), "expect": {"outcome": "open"},
         })  # fmt: skip
         self.world.follow(scenario)

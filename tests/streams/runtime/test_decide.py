@@ -57,6 +57,21 @@ def test_emit_names_the_one_before_it() -> None:
     assert [[1, 1], [2, 0]] == [emit["previous"] for emit in second.diff["emits"]]
 
 
+def test_emits_to_another_key_are_a_row_of_their_own() -> None:
+    """A reader sees the emits to its own key alone, so none points at one to another key (3a, emits; R-003-05)."""
+
+    def both(draft: Draft, _: Input) -> None:
+        for key in (None, "demo/web/root", "demo/web/other"):
+            draft.emit("plans", plan("one"), key=key)
+
+    table = [Row("both", ("channel.events",), both, "", "", "")]
+    first = decide(table, empty(WHO), _input(0))
+    second = decide(table, first.after, _input(1))
+
+    assert [[0, 0]] * 3 == [emit["previous"] for emit in first.diff["emits"]]
+    assert [[1, 0], [1, 1], [1, 2]] == [emit["previous"] for emit in second.diff["emits"]]
+
+
 def test_producers_id_is_decided_once() -> None:
     """The same id at another offset changes nothing, and the register says so (cases A15, C11)."""
     first = decide(rows()[:1], empty(WHO), _input(0))
