@@ -24,7 +24,7 @@ from streams.runtime.ports import Record
 from streams.runtime.wire import DIFFS
 
 EVENTS = "channel.events"
-Outcome = Literal["waiting", "handled", "duplicate", "dead_letter"]
+Outcome = Literal["waiting", "handled", "forwarded", "duplicate", "dead_letter"]
 REPEAT_RULES = frozenset({"runtime.duplicate", "perception.repeat"})
 
 
@@ -70,7 +70,22 @@ def trace_event(source: LogSource, event: str, conversation: str | None = None) 
     found = [record for record in _all(source, EVENTS, stretch) if _is(record, wanted, whose=stretch)]
     if not found:
         raise NotFoundError(_not_found(source, event, wanted, conversation))
-    return [_trace(source, record) for record in found]
+    traces = [_trace(source, record) for record in found]
+    known = {(one.event.partition, one.event.offset) for one in traces}
+    onward = [_trace(source, record) for one in traces for record in _forwards(source, one)
+              if (record.partition, record.offset) not in known]  # fmt: skip
+    return sorted(traces + onward, key=lambda one: bool(one.event.get("forwarded")))
+
+
+def _forwards(source: LogSource, trace: Trace) -> Iterator[Record]:
+    """The same event at the root that its conversation is linked to (R-003-05)."""
+    emits = [] if trace.decision is None else trace.decision.get("emits")
+    for emit in emits:
+        if emit["topic"] == EVENTS and emit["key"] != trace.event.key:
+            for record in _all(source, EVENTS, conversation_stretch(source, emit["key"])):
+                if dict(record.headers).get("ce_id") == emit["id"].encode():
+                    yield record
+                    break
 
 
 def _all(source: LogSource, topic: str, stretch: Stretch | None = None) -> Iterator[Record]:
@@ -103,7 +118,8 @@ def _outcome(decision: Step | None, letter: Step | None) -> Outcome:
         return "dead_letter"
     if decision is None:
         return "waiting"
-    return "duplicate" if REPEAT_RULES & set(rules_of(decision)) else "handled"
+    rules = set(rules_of(decision))
+    return "duplicate" if REPEAT_RULES & rules else "forwarded" if "identity.forwarded" in rules else "handled"
 
 
 def rules_of(decision: Step) -> list[str]:

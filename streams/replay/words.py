@@ -73,7 +73,17 @@ def _event(value: Value) -> str:
     rest = {
         name: item for name, item in body.items() if name not in ("kind", "text", "attachments") and item is not None
     }
-    return _join([body["kind"], text, compact(rest) if rest else "", "sealed" if value.get("seal") else ""])
+    way = _way(value.get("forwarded") or {})
+    return _join([body["kind"], text, compact(rest) if rest else "", "sealed" if value.get("seal") else "", way])
+
+
+def _way(forwarded: Value) -> str:
+    """How an event came from another conversation (R-003-05)."""
+    if not forwarded:
+        return ""
+    if forwarded["refused"]:
+        return f"sent back by {forwarded['conversation']}: {forwarded['refused']}"
+    return f"forwarded by {forwarded['conversation']}, linked since its version {forwarded['since']}"
 
 
 def _diff(value: Value) -> str:
@@ -119,7 +129,8 @@ def _result(value: Value) -> str:
 def _outbound(value: Value) -> str:
     evidence = ", ".join(f"{one['kind']} {one['id']}" for one in value["evidence"])
     kind = value["kind"] if value["attempt"] == 1 else f"{value['kind']}, attempt {value['attempt']}"
-    return _join([f"{kind} “{clip(value['text'])}”", value["template_id"], f"on {evidence}" if evidence else ""])
+    to = f"in {value['to']}" if value.get("to") else ""
+    return _join([f"{kind} “{clip(value['text'])}”", value["template_id"], f"on {evidence}" if evidence else "", to])
 
 
 def _receipt(value: Value) -> str:

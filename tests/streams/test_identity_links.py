@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from schemas.events import HeartbeatBody, MessageBody, PresenceBody, RatingBody
+from streams.commands.trace import text_lines
+from streams.replay.local import LocalSource
+from streams.replay.trace import trace_event
 from tests.promises.rerun import rerun
 from tests.promises.stand import DIFFS, Stand, isolated, whole
 from tests.streams.linking import OWNER, ROOT, WISH, both, link, root_of, rules, shown, templates, why
@@ -401,3 +404,23 @@ def test_the_log_alone_gives_every_decision_of_both_again() -> None:
             assert rule.encode() in text
 
     whole(body)
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_trace_goes_on_at_the_root(partitions: int) -> None:
+    """A producer asks after its event under the old key and sees that it was forwarded, and answered (R-003-05)."""
+
+    async def body(stand: Stand) -> None:
+        wechat, _ = await both(stand)
+        await link(wechat, ROOT)
+        await wechat.say("你好")
+        source = LocalSource(tuple(stand.everything()), partitions)
+        first, second = trace_event(source, "e-1", wechat.conversation)
+        assert ("forwarded", "handled") == (first.outcome, second.outcome)
+        assert (wechat.conversation, ROOT) == (first.event.key, second.event.key)
+        assert [("common.greeting", "read")] == [(templates(wechat)[0], one.state) for one in second.answers]
+        lines = [line for one in (first, second) for line in text_lines(one)]
+        assert any(f"forwarded by {wechat.conversation}" in line for line in lines)
+        assert [one.event.at for one in trace_event(source, "e-1")] == [first.event.at, second.event.at]
+
+    whole(body, partitions=partitions)
