@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.remembered import recalled_for
 from agents.understanding import things
 from agents.understanding.lexicon import lexicon
 from agents.understanding.port import Context, Reading
@@ -31,16 +32,20 @@ def window_of(draft: Draft, reading: Reading, text: str, message_id: str) -> Win
     turns = things.turns(draft.state, message_id)
     intent = reading.wishes[0].intent if reading.wishes else ""
     begins = intent not in _ANSWERS and (not turns or turns[-1].intent != intent)
-    return choose(turns, text, new_intent=begins)
+    recalled = [fact["summary"] for fact in recalled_for(draft.state, message_id)]
+    return choose(turns, text, new_intent=begins, recall=lambda _, most: recalled[:most])
 
 
-def looked_up(draft: Draft, reading: Reading, text: str, message_id: str) -> Resolved:
-    """The reading with what it points to filled in, and the reasons: which window, what it kept, what was found."""
+def looked_up(draft: Draft, reading: Reading, text: str, message_id: str, *, far: bool = True) -> Resolved:
+    """The reading with what it points to filled in, and the reasons: which window, what it kept, what was found.
+
+    `far`: of the past, the shop's record may tell what is meant, too; not while the stores are still to be asked.
+    """
     window = window_of(draft, reading, text, message_id)
-    found = resolve(reading, window, things.known(draft.state))
+    found = _resolved(draft, reading, window, message_id, far=far)
     kept = [one.message_id for turn in window.kept for one in turn.said]
     # Without anything that was said before there is nothing to choose from, and nothing to explain.
-    if kept or window.dropped:
+    if kept or window.dropped or window.recalled:
         draft.reason(window.rule, f"{window.reason}; {window.tokens} of {window.budget} tokens; dropped "
                      f"{_named(window.dropped)}", *kept[:NAMED])  # fmt: skip
     if found.status in ("filled", "ambiguous", "unknown"):
@@ -48,6 +53,16 @@ def looked_up(draft: Draft, reading: Reading, text: str, message_id: str) -> Res
         draft.reason(f"perception.reference_{found.status}", f"{found.why}{options}", message_id,
                      *([found.message_id] if found.message_id else []))  # fmt: skip
     return found
+
+
+def _resolved(draft: Draft, reading: Reading, window: Window, message_id: str, *, far: bool) -> Resolved:
+    """Of the past, what was recalled for this message stands before all else that is known of the customer."""
+    near = [*things.known(draft.state), *things.recalled(recalled_for(draft.state, message_id))]
+    record = things.profiled(draft.state)
+    if window.kind != "long_range":  # then it tells values, and names nothing
+        return resolve(reading, window, [*near, *record])
+    found = resolve(reading, window, near)
+    return resolve(reading, window, [*near, *record]) if found.status == "unknown" and far and record else found
 
 
 def _named(ids: tuple[str, ...]) -> str:

@@ -8,13 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agents import remembered
 from agents.context import context_of, looked_up
 from agents.models import waiting
-from agents.models.sight import sight
+from agents.models.sight import Sight, sight
 from agents.sessions import hold_session, open_session
 from agents.understanding.normalize import CONTRADICTS, checked, first_fault, masked, normalized, unreadable
 from agents.understanding.port import Context, Understanding
 from agents.understanding.tone import language
+from memory.cues import cites_past
 from schemas.events import (
     ChannelEvent,
     EditBody,
@@ -29,7 +31,7 @@ from schemas.messages import MessageRef, NormalizedMessage
 from schemas.sections import KEPT_CHARS, HeardMessage, IntentStep
 from schemas.step import Draft, Input, Step
 from schemas.system import TimerFired
-from schemas.tools import MODEL, ToolResult
+from schemas.tools import MODEL, RECALL, ToolResult
 
 REMEMBERED = 20  # messages, and links of the intent chain (R-002-12)
 PREVIEW = 80
@@ -47,6 +49,7 @@ class PerceptionConfig:
     session_gap_ms: int = 1_800_000
     utc_offset_minutes: int = 480  # the customers' clock: "yesterday" begins at their midnight
     asking: waiting.Asking = field(default_factory=waiting.Asking)  # no model, unless one is named
+    recall_ms: int = 0  # the stores' time to answer when a customer cites the past (R-002-10); 0: they are not asked
 
 
 def make_step(understanding: Understanding, sealer: Sealer, config: PerceptionConfig) -> Step:
@@ -60,6 +63,7 @@ class _Heard:
 
     message: NormalizedMessage
     ambiguous: bool = False
+    cites: str | None = None  # words of the past, where nobody knows yet what they mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,9 @@ class _Listener:
 
     def step(self, draft: Draft, cause: Input) -> None:
         """See make_step."""
+        if isinstance(cause.value, ToolResult) and cause.value.tool == RECALL:
+            self._recalled(draft, cause.value)
+            return
         if not isinstance(cause.value, ChannelEvent):
             _go_on(draft, cause.value)
             return
@@ -108,13 +115,28 @@ class _Listener:
             self._pass_on(draft, self._read(draft, cause, one["text"], again, ("late",)))
 
     def _pass_on(self, draft: Draft, heard: _Heard) -> None:
-        """Told at once, or held for a model (R-003-06): remembered either way, so that a repeat is known as one."""
-        asked, person = context_of(draft).expects or "", draft.get("planning", "owner") == "human"
-        message, asking = heard.message, self.config.asking
-        held = waiting.worth_asking(message, asking, ambiguous=heard.ambiguous, asked=bool(asked), by_person=person)
-        seen = sight(draft, message, asked) if held else None
-        if not waiting.pass_on(draft, message, asking, _tell, seen, by_person=person):
+        """Told at once, or held for the stores or a model: remembered either way, so that a repeat is known as one."""
+        message, person = heard.message, _with_person(draft)
+        asks = heard.cites and not person and not waiting.at_once(message)
+        if asks:
+            draft.reason("memory.recall", f"cites the past: {heard.cites}", message.ref.message_id)
+        seen = None if asks else self._doubtful(draft, message, ambiguous=heard.ambiguous)
+        if not waiting.pass_on(draft, message, self.config.asking, _tell, seen, by_person=person,
+                               recall_ms=self.config.recall_ms if asks else 0):  # fmt: skip
             _remember(draft, message)
+
+    def _doubtful(self, draft: Draft, message: NormalizedMessage, *, ambiguous: bool) -> Sight | None:
+        """What a model is shown, where one could help (R-003-06)."""
+        asked = context_of(draft).expects or ""
+        held = waiting.worth_asking(message, self.config.asking, ambiguous=ambiguous, asked=bool(asked),
+                                    by_person=_with_person(draft))  # fmt: skip
+        return sight(draft, message, asked) if held else None
+
+    def _recalled(self, draft: Draft, result: ToolResult) -> None:
+        def doubtful(message: NormalizedMessage, ambiguous: bool) -> Sight | None:  # noqa: FBT001 (see waiting.Doubtful)
+            return self._doubtful(draft, message, ambiguous=ambiguous)
+
+        waiting.recalled(draft, result, self.config.asking, _tell, doubtful)
 
     def _context(self, draft: Draft, ref: MessageRef) -> Context:
         return replace(context_of(draft), at=ref.at, zone=self.config.utc_offset_minutes)
@@ -125,11 +147,17 @@ class _Listener:
 
         def read() -> _Heard:
             # Context comes from the state as it is now: a message that waits later is not read again (case B25).
-            seen = looked_up(draft, self.understanding.read(raw, self._context(draft, ref)), raw, ref.message_id)
+            cited = cites_past(raw) if self.config.recall_ms else None
+            quiet = cited and remembered.quiet(draft)
+            reading = self.understanding.read(raw, self._context(draft, ref))
+            seen = looked_up(draft, reading, raw, ref.message_id, far=not cited or bool(quiet))
             pointed = ("resolved",) if seen.status == "filled" else ()
             reading, found = checked(seen.reading, has_order=_has_order(draft))
             message = normalized(reading, raw, ref, seal, (*marks, *pointed, *found))
-            return _Heard(message, ambiguous=seen.status == "ambiguous")
+            if cited and seen.status not in ("named", "filled") and quiet:
+                draft.reason("memory.recall_unavailable", f"not asked again so soon: {quiet}", ref.message_id)
+                cited = None
+            return _Heard(message, seen.status == "ambiguous", None if seen.status in ("named", "filled") else cited)
 
         heard = _tried(read)
         if isinstance(heard, _Heard):
@@ -146,6 +174,10 @@ def _tried(read: Callable[[], _Heard]) -> _Heard | str:
         return first_fault(error)
     except Exception as error:  # noqa: BLE001 (any reader's fault is told, in the register and by the alarm)
         return f"the reader failed: {type(error).__name__}"
+
+
+def _with_person(draft: Draft) -> bool:
+    return bool(draft.get("planning", "owner") == "human")
 
 
 def _has_order(draft: Draft) -> bool:

@@ -1,4 +1,7 @@
-"""Messages that wait for a model: in the state, in order, for a bounded time; recalls, people and stops do not wait."""
+"""Messages that wait, for a model or for what the stores recall: in the state, in order, for a bounded time.
+
+Recalls, people and stops do not wait.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from typing import Any, Literal
 
 import orjson
 
+from agents import remembered
 from agents.models import prompt
 from agents.models.compare import compared
 from agents.models.form import BrokenFormError, checked_form
 from agents.models.sight import Sight
+from agents.recalling import read_again
 from agents.understanding.forged import FIELD
 from agents.understanding.normalize import CONTRADICTS, UNREADABLE
 from schemas.messages import NormalizedMessage
@@ -26,6 +31,8 @@ CLIP = 200
 _AT_ONCE = frozenset({"stop", "human"})
 
 Tell = Callable[[Draft, NormalizedMessage], None]
+Doubtful = Callable[[NormalizedMessage, bool], Sight | None]
+"""`(message, ambiguous) -> what a model is shown`, or None where it is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +66,10 @@ def at_once(message: NormalizedMessage) -> bool:
 
 
 def pass_on(draft: Draft, message: NormalizedMessage, cfg: Asking, tell: Tell, sight: Sight | None, *,
-            by_person: bool) -> bool:  # fmt: skip
+            by_person: bool, recall_ms: int = 0) -> bool:  # fmt: skip
     """Tell the message, or let it wait: for a model where `sight` is given, else behind those that do.
 
-    False when it waits.
+    With `recall_ms` it waits for the stores first. False when it waits.
     """
     number = message.ref.message_id
     withdrawn(draft, number)
@@ -71,6 +78,9 @@ def pass_on(draft: Draft, message: NormalizedMessage, cfg: Asking, tell: Tell, s
         why = "the queue is full" if len(waiting) >= cfg.most else f"{number} does not wait"
         release(draft, tell, why)
         waiting = {}
+    if recall_ms:
+        _recall(draft, message, recall_ms)
+        return False
     if sight is None and not waiting:
         tell(draft, message)
         return True
@@ -89,10 +99,20 @@ def _ask(draft: Draft, message: NormalizedMessage, cfg: Asking, sight: Sight) ->
                "version": draft.version, "messages": sent}  # fmt: skip
     draft.effect(effect, KIND, key=effect, timeout_ms=cfg.timeout_ms, deadline=deadline, request=request)
     _keep(draft, message, effect, deadline, sight.orders, asked=bool(sight.asked))
-    if draft.get("timers", TIMER) is None:
-        draft.timer(TIMER, deadline)
+    _by(draft, deadline)
     draft.reason("model.asked", f"{message.intent} ({message.confidence:.2f}) is read by {cfg.model}, too",
                  message.ref.message_id, effect)  # fmt: skip
+
+
+def _recall(draft: Draft, message: NormalizedMessage, recall_ms: int) -> None:
+    effect = remembered.ask(draft, message.ref.message_id, message.text, recall_ms)
+    _keep(draft, message, effect, draft.now + recall_ms, (), asked=False)
+    _by(draft, draft.now + recall_ms)
+
+
+def _by(draft: Draft, deadline: int) -> None:
+    if draft.get("timers", TIMER) is None:
+        draft.timer(TIMER, deadline)
 
 
 def _keep(draft: Draft, message: NormalizedMessage, effect: str | None, deadline: int, shown: tuple[str, ...], *,
@@ -114,15 +134,34 @@ def withdrawn(draft: Draft, message_id: str) -> None:
 
 def answered(draft: Draft, result: ToolResult, tell: Tell) -> None:
     """The outcome of a call: the first one counts, and all whose turn it is go on."""
-    waiting = draft.get("perception", "held", default={})
-    number = next((one for one, entry in waiting.items() if entry["effect"] == result.call_id), None)
-    if number is None:
-        draft.settle(result.call_id)
-        draft.reason("model.late", f"{result.status}: nobody waits for it", result.result_id)
+    entry = _asked_by(draft, result, "model.late")
+    if entry is not None:
+        _ready(draft, entry, _judged(draft, entry, result))
+        proceed(draft, tell)
+
+
+def _asked_by(draft: Draft, result: ToolResult, late: str) -> dict[str, Any] | None:
+    """The message that waits for this very call, which is over now."""
+    draft.settle(result.call_id)
+    waiting: dict[str, dict[str, Any]] = draft.get("perception", "held", default={})
+    entry = next((one for one in waiting.values() if one["effect"] == result.call_id), None)
+    if entry is None:
+        draft.reason(late, f"{result.status}: nobody waits for it", result.result_id)
+    return entry
+
+
+def recalled(draft: Draft, result: ToolResult, cfg: Asking, tell: Tell, doubtful: Doubtful) -> None:
+    """What the stores answered (R-002-10): the message is looked at once more, and may then be one for the model."""
+    entry = _asked_by(draft, result, "memory.recall_late")
+    if entry is None:
         return
-    entry = waiting[number]
-    _settle(draft, entry)
-    _ready(draft, entry, _judged(draft, entry, result))
+    remembered.answered(draft, str(entry["message"]["ref"]["message_id"]), result)
+    message, ambiguous = read_again(draft, _message(entry))
+    seen = doubtful(message, ambiguous)
+    if seen is None:
+        _ready(draft, entry, message)
+    else:
+        _ask(draft, message, cfg, seen)
     proceed(draft, tell)
 
 
@@ -194,6 +233,9 @@ def _judged(draft: Draft, entry: dict[str, Any], result: ToolResult) -> Normaliz
 
 def _alone(draft: Draft, entry: dict[str, Any], why: str, *evidence: str) -> NormalizedMessage:
     message = _message(entry)
+    if str(entry["effect"]).startswith(remembered.RECALL_KIND):
+        remembered.unanswered(draft, message.ref.message_id, why, *evidence)
+        return message
     draft.reason("model.absent", f"the embedded reading alone: {why}", *evidence)
     return message.model_copy(update={"marks": (*message.marks, ABSENT)})
 

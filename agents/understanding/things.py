@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from agents.understanding.fold import fold
 from agents.understanding.lexicon import View, lexicon
 from agents.understanding.orders import orders
 from agents.understanding.port import Context
-from agents.understanding.references import CHOICE, DESCRIBING
+from agents.understanding.references import CHOICE, DESCRIBING, OF_THING
 from agents.understanding.slots import sensitive, slots
 from memory.turns import Role, Said, Thing, Turn
 
@@ -70,6 +70,23 @@ def known(state: Mapping[str, Any]) -> Iterator[Thing]:
         order_id, items = flow["slots"].get("order_id"), flow["slots"].get("items")
         if isinstance(order_id, str) and isinstance(items, str):
             yield Thing("order", order_id, described(items))
+
+
+def recalled(facts: Iterable[Mapping[str, Any]]) -> Iterator[Thing]:
+    """The orders and articles that facts of earlier sessions are about (R-002-10)."""
+    for fact in facts:
+        fields = fact["fields"]
+        values = {name: value for name in OF_THING if isinstance(value := fields.get(name), str) and value}
+        order_id, sku_id = values.pop("order_id", ""), values.get("sku_id", "")
+        if order_id or sku_id:
+            yield Thing("order" if order_id else "item", order_id or sku_id, values)
+
+
+def profiled(state: Mapping[str, Any]) -> list[Thing]:
+    """What the shop's own record of the customer names: their orders, and the things of the newest facts (R-003-22)."""
+    profile = state["memory"].get("profile") or {}
+    orders = [Thing("order", one["order_id"], described(one["items"])) for one in profile.get("orders", ())]
+    return [*orders, *recalled(profile.get("facts", ()))]
 
 
 @lru_cache(maxsize=4_096)

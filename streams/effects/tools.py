@@ -18,14 +18,13 @@ from schemas.tools import ToolCall, ToolError, ToolResult
 from streams.effects import answers
 from streams.effects.answers import Answer
 from streams.effects.faults import BROKEN, never_left, timed_out
-from streams.effects.request import HttpCall, NotSentError, Opener, build
+from streams.effects.request import HttpCall, NotSentError, Opener, build, exchange
 from streams.runtime.ports import Clock, Effect, Fact
 
 TOPIC = "tools.results"
 BUDGET_MS = 5_000  # all attempts together: nobody waits longer (R-003-21)
 HARD_MS = 3_000  # one attempt
 ASK_MS = 1_000  # asking whether a key happened
-MAX_ANSWER = 256 * 1024
 MAX_WORDS = 500
 
 Status = Literal["success", "failure", "timeout", "unknown", "cancelled"]
@@ -144,7 +143,7 @@ class ToolHandler:
         left = min(self._hard_ms, run.effect.timeout_ms, run.spec.timeout_ms, run.until - self._clock.now_ms())
         try:
             async with asyncio.timeout(max(left, 1) / 1000):
-                answer = await self._request(run.http)
+                answer = await exchange(self._client, run.http)
         except (TimeoutError, *BROKEN) as error:
             if never_left(error):
                 raise _no_answer(code="unreachable", words=f"no connection: {error}", reached=False) from error
@@ -154,17 +153,6 @@ class ToolHandler:
         if answer.status >= 500:
             raise _no_answer(code=f"http_{answer.status}", words=f"the service answered {answer.status}", reached=True)
         return answer
-
-    async def _request(self, http: HttpCall) -> Answer:
-        body = b""
-        async with self._client.stream(http.method, http.url, params=dict(http.params) or None, json=http.json,
-                                       headers=dict(http.headers), timeout=None) as response:  # fmt: skip
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                # an empty body fails the output schema; half a body might pass it
-                if len(body) > MAX_ANSWER:
-                    return Answer(response.status_code, b"")
-            return Answer(response.status_code, body, response.headers.get("Idempotency-Replayed") == "true")
 
     async def _judge(self, run: _Run, answer: Answer) -> ToolResult:
         """A refusal is a failure, also inside a 200; a success has the declared shape."""
@@ -206,7 +194,7 @@ class ToolHandler:
                                                    if name == "Authorization"})  # fmt: skip
         try:
             async with asyncio.timeout(ASK_MS / 1000):
-                answer = await self._request(question)
+                answer = await exchange(self._client, question)
             told = orjson.loads(answer.body)
             happened = told["happened"]
         except (TimeoutError, *BROKEN, orjson.JSONDecodeError, KeyError, TypeError) as error:

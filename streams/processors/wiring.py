@@ -11,22 +11,40 @@ from httpx_aiohttp import HttpxAiohttpClient
 
 from agents.planning.pack import load_pack
 from agents.tools.spec import SpecError, Tools
+from memory.facts.opening import open_facts
+from memory.facts.port import FactStore
 from memory.sealing import KeyStore, open_key_store, open_seal
 from schemas.events import Seal
 from streams.channels.registry import senders_of
 from streams.clock import SystemClock
 from streams.effects.model import ModelHandler, ModelServer
+from streams.effects.profile import CrmProfiles, ProfileHandler
+from streams.effects.recall import RecallHandler
 from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
 from streams.effects.unseal import Unsealing
+from streams.memory_stores import stores_dir
 from streams.metrics import Metrics
-from streams.processors import delivery, feedback, identity, memory, perception, planning, session, system, tools
+from streams.processors import (
+    delivery,
+    feedback,
+    identity,
+    memory,
+    perception,
+    planning,
+    recall,
+    session,
+    system,
+    tools,
+)
 from streams.runtime.ports import Clock, EffectHandler
 from streams.runtime.table import Row
 from streams.settings import Settings
 
 # what the rows' alarms name
-ALARM_RULES = ("perception.unreadable", "planning.handover", "runtime.step_left_out", "identity.refused")
+ALARM_RULES = ("perception.unreadable", "planning.handover", "runtime.step_left_out", "identity.refused",
+               "memory.recall_unavailable", "memory.profile_unavailable")  # fmt: skip
+PROFILE_TOOL = "get_profile"
 CALLS = 1_000  # calls and sends at the same time: a slow tool must not use up the connections of the others
 
 
@@ -42,8 +60,8 @@ class Table:
 def rows(settings: Settings, keys: KeyStore) -> tuple[Row, ...]:
     """The processor table; rows of one input topic run in this order inside one decision."""
     return identity.linked(
-        perception.row(settings, keys), planning.row(settings), tools.row(settings), delivery.row(settings),
-        feedback.row(settings), memory.row(settings, keys), session.row(settings), system.row(),
+        perception.row(settings, keys), recall.row(settings), planning.row(settings), tools.row(settings),
+        delivery.row(settings), feedback.row(settings), memory.row(settings, keys), session.row(settings), system.row(),
     )  # fmt: skip
 
 
@@ -70,6 +88,16 @@ def model_handler(settings: Settings, client: httpx.AsyncClient, clock: Clock) -
     return ModelHandler(client, server, clock)
 
 
+def memory_handlers(settings: Settings, client: httpx.AsyncClient, keys: KeyStore, clock: Clock,
+                    facts: FactStore) -> dict[str, EffectHandler]:  # fmt: skip
+    """What asks for the customer's past; the tool file says where their profile is. Raises SpecError as above."""
+    spec, urls = load_pack(settings.packs).tools[PROFILE_TOOL], {**settings.tool_urls, "shop_url": settings.shop_url}
+    environment = spec.environments[settings.tool_environment]
+    token = settings.tool_tokens.get(spec.auth.token_setting or "")
+    profiles = CrmProfiles(spec, client, urls[environment.base_url], token)
+    return {"profile": ProfileHandler(profiles, facts, keys, clock), "recall": RecallHandler(facts, clock)}
+
+
 def check_tools(tools: Tools, environment: str, urls: Mapping[str, str], tokens: Mapping[str, str]) -> None:
     """What the tool files name is there, before a customer needs it. Raises SpecError naming file and field."""
     for name, spec in tools.items():
@@ -94,12 +122,15 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
     limits = httpx.Limits(max_connections=CALLS, max_keepalive_connections=CALLS)
     async with HttpxAiohttpClient(limits=limits) as client:
         sender = SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock))
+        facts = open_facts(settings.facts_url, settings.facts_api_key, stores_dir(settings) / "facts")
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),
+            **memory_handlers(settings, client, keys, clock, facts),
             "send": Unsealing(sender, keys),
             "model": model_handler(settings, client, clock),
         }
         try:
             yield Table(rows(settings, keys), keys, handlers)
         finally:
+            await facts.close()
             keys.close()

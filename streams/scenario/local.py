@@ -8,13 +8,16 @@ from collections.abc import AsyncIterator, Sequence
 
 import httpx
 
+from memory.facts.embedded import EmbeddedFacts
+from memory.facts.port import FactStore
 from memory.sealing import MemoryKeyStore
 from streams.demo.shop.app import build_shop
 from streams.effects.unseal import Unsealing
-from streams.processors.wiring import model_handler, rows, tool_handler
+from streams.processors.wiring import memory_handlers, model_handler, rows, tool_handler
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import EffectHandler
 from streams.runtime.virtual import run_virtual, virtual_clock
+from streams.scenario.facts import keep_facts
 from streams.scenario.format import Scenario
 from streams.scenario.memory import Inbox, MemoryWorld
 from streams.scenario.player import Played, play
@@ -24,10 +27,13 @@ SHOP_URL = "http://shop"
 
 
 @contextlib.asynccontextmanager
-async def local_world(settings: Settings, model: EffectHandler | None = None) -> AsyncIterator[MemoryWorld]:
+async def local_world(
+    settings: Settings, model: EffectHandler | None = None, facts: FactStore | None = None
+) -> AsyncIterator[MemoryWorld]:
     """A world of its own, stopped at the end. Raises RuntimeError outside `run_virtual`.
 
     `model` answers for the model of the settings; without one none is asked, as no socket works on a virtual clock.
+    `facts` is in memory unless given.
     """
     clock, keys = virtual_clock(), MemoryKeyStore()
     settings = settings.model_copy(update={"shop_url": SHOP_URL, **({} if model else {"model_url": ""})})
@@ -37,7 +43,10 @@ async def local_world(settings: Settings, model: EffectHandler | None = None) ->
         tools = tool_handler(settings, client, keys, clock)
         handlers: dict[str, EffectHandler] = {"tool": tools, "send": Unsealing(inbox, keys)}
         handlers["model"] = model or model_handler(settings, client, clock)
+        store = facts or EmbeddedFacts(None)
+        handlers |= memory_handlers(settings, client, keys, clock, store)
         interlock = LocalInterlock(settings, rows(settings, keys), handlers, keys, clock)
+        keep_facts(interlock.log, store)
         world = MemoryWorld(interlock, inbox, keys, clock, settings, client)
         reviewer = asyncio.create_task(world.review())
         try:
@@ -45,6 +54,7 @@ async def local_world(settings: Settings, model: EffectHandler | None = None) ->
         finally:
             reviewer.cancel()
             await interlock.close()
+            await store.close()
 
 
 def play_in_memory(scenarios: Sequence[Scenario], settings: Settings) -> list[Played]:

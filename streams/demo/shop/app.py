@@ -64,6 +64,9 @@ class _Api:
     async def customer(self, request: Request) -> Response:
         return JSONResponse(self._store.customer(request.path_params["customer_id"]))
 
+    async def profile(self, request: Request) -> Response:
+        return JSONResponse(self._store.profile(request.path_params["customer_id"]))
+
     async def orders(self, request: Request) -> Response:
         return JSONResponse({"orders": self._store.orders(request.path_params["customer_id"])})
 
@@ -120,6 +123,7 @@ def build_shop(
         Route("/orders/{order_id}", api.order), Route("/orders/{order_id}/logistics", api.logistics),
         Route("/orders/{order_id}/address", api.address, methods=["POST"]),
         Route("/customers/{customer_id}", api.customer), Route("/customers/{customer_id}/orders", api.orders),
+        Route("/customers/{customer_id}/profile", api.profile),
         Route("/refunds", api.refund, methods=["POST"]), Route("/effects/{key}", api.effect),
         Route("/ledger", api.ledger), Route("/healthz", api.health),
         Route("/faults", inject, methods=["GET", "POST", "DELETE"]),

@@ -65,6 +65,17 @@ class Store:
             raise ShopError(404, "customer_not_found", f"there is no customer {customer_id}")
         return dict(row)
 
+    def profile(self, customer_id: str) -> dict[str, Any]:
+        """What the shop's CRM knows of a customer, newest first. Raises ShopError customer_not_found."""
+        customer, orders = self.customer(customer_id), self.orders(customer_id)
+        asked = [_problem(one) for one in reversed(self.ledger(customer_id))]
+        return {
+            "customer_id": customer_id, "name": customer["name"], "level": customer["level"],
+            "addresses": list(dict.fromkeys(one["address"] for one in orders if one["address"])),
+            "orders": [{name: one[name] for name in ("order_id", "status", "amount_fen", "items")} for one in orders],
+            "problems": asked,
+        }  # fmt: skip
+
     def logistics(self, order_id: str, customer_id: str) -> dict[str, Any]:
         """Where the parcel is; no events before it was shipped."""
         order = self.order(order_id, customer_id)
@@ -166,6 +177,13 @@ def _order(row: sqlite3.Row) -> dict[str, Any]:
     order = {name: row[name] for name in row.keys() if name != "events"}  # noqa: SIM118 (a Row iterates its values)
     order["items"] = orjson.loads(order["items"])
     return order
+
+
+def _problem(effect: dict[str, Any]) -> dict[str, Any]:
+    """Something that was asked of the shop, and what came of it."""
+    money = f" {effect['amount_fen'] / 100:.2f}" if effect["amount_fen"] is not None else ""
+    return {"problem": f"{effect['kind']}{money}", "order_id": effect["order_id"],
+            "solution": effect["response"]["status"], "at": effect["at"]}  # fmt: skip
 
 
 def _effect(row: sqlite3.Row) -> dict[str, Any]:
