@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.events import HeartbeatBody, MessageBody, PresenceBody, RatingBody
+from schemas.events import Body, HeartbeatBody, MessageBody, PresenceBody, RatingBody
 from streams.commands.trace import text_lines
 from streams.replay.local import LocalSource
 from streams.replay.trace import trace_event
@@ -345,8 +345,9 @@ def test_nothing_else_is_forwarded() -> None:
         wechat, web = await both(stand)
         await link(wechat, ROOT)
         await wechat.say("你好")
-        beat, here = HeartbeatBody(kind="heartbeat"), PresenceBody(kind="presence", status="online")
-        for number, one in enumerate((beat, here, RatingBody(kind="rating", score=5))):
+        here = PresenceBody(kind="presence", status="online")
+        bodies: list[Body] = [HeartbeatBody(kind="heartbeat"), here, RatingBody(kind="rating", score=5)]
+        for number, one in enumerate(bodies):
             await wechat.send(wechat.raw(f"x-{number}", one))
         await stand.pass_ms(1_000)
         assert ["identity_link", "message"] == [one["body"]["kind"] for one in web.values("channel.events")]
