@@ -85,6 +85,10 @@ class SnapshotStore:
         """
         self._file(partition).write(changed, mark)
 
+    def forget(self, partition: int, conversations: Iterable[str]) -> None:
+        """Take these conversations out of the file; the mark stays as it is. Raises SnapshotError."""
+        self._file(partition).write(((name, "residue", 0, None, None) for name in conversations), None)
+
     def load(self, partition: int, log_start: int, log_end: int | None = None) -> Snapshot | None:
         """The snapshot, checked whole, or None: torn, foreign, stale or none at all.
 
@@ -107,7 +111,10 @@ class SnapshotStore:
         return self._file(partition).find(conversation)
 
     def due(self, partition: int, until_ms: int, limit: int = 1_000) -> list[tuple[str, int]]:
-        """Conversations with a deadline at or before `until_ms`, and the deadline; the earliest first."""
+        """Conversations with a deadline at or before `until_ms`, and the deadline; the earliest first.
+
+        A residue's is the time of its last decision.
+        """
         if partition not in self._files and not self.path(partition).exists():
             return []
         return self._file(partition).due(until_ms, limit)

@@ -34,6 +34,14 @@ class SnapshotPort(Protocol):
         """Changed rows and the mark in one transaction."""
         ...
 
+    def silent_since(self, partition: int, until_ms: int) -> list[str]:
+        """Closed conversations whose last decision is not later than `until_ms`; some of them at a time."""
+        ...
+
+    def forget(self, partition: int, conversations: Iterable[str]) -> None:
+        """Take these rows out."""
+        ...
+
 
 def restless(encoded: bytes, *, timers: bool = True) -> bool:
     """Whether an encoded state has pending effects or (`timers`) deadlines; in a string the quotes would be escaped."""
@@ -44,6 +52,8 @@ def row_of(state: Mapping[str, Any], encoded: bytes) -> SavedState:
     """The row of a state and its bytes."""
     dues = [timer["due"] for timer in state["timers"].values()]
     dues += [pending["deadline"] for pending in state["pending"].values()]
+    if state["kind"] == "residue" and not dues:
+        dues = [state["now"]]  # from when on it is silent: after the time that diffs are kept it is forgotten
     return SavedState(state["conversation"], state["kind"], state["version"], encoded, min(dues, default=None))
 
 
@@ -66,6 +76,7 @@ class Checkpoint:
         self._dirty: dict[str, None] = {}
         self._round: dict[str, None] = {}
         self._mark: Mapping[str, Any] | None = None
+        self.forgotten: list[str] = []  # get a tombstone with the next commit
         self._last = clock.now_ms()
 
     def changed(self, conversation: str) -> None:
@@ -86,12 +97,14 @@ class Checkpoint:
         """
         if self._mark is None:
             # nothing changed: no round, so a silent partition writes no marks either
+            now = now or bool(self.forgotten)
             soon = self._clock.now_ms() - self._last < self._interval_ms
             if not now and (soon or not self._dirty):
                 return []
             self._round, self._dirty, self._mark = self._dirty, {}, mark
             self._last = self._clock.now_ms()
-        records, size = [], 0
+        records, size = [self._tombstone(conversation) for conversation in self.forgotten], 0
+        self.forgotten = []
         while self._round and size < UPDATE_BYTES:
             record = self._update(self._round.popitem()[0])
             records.append(record)
@@ -104,6 +117,10 @@ class Checkpoint:
     def owes(self, conversation: str) -> bool:
         """The conversation's last version is not on state.updates yet: it must stay in memory."""
         return conversation in self._dirty or conversation in self._round
+
+    def _tombstone(self, conversation: str) -> Outgoing:
+        headers = wire.state_headers(wire.UPDATES, f"{conversation}@", self._clock.now_ms())
+        return Outgoing(wire.UPDATES, self._partition, conversation.encode(), None, headers)
 
     def _update(self, conversation: str) -> Outgoing:
         state = self._bus.read(conversation)

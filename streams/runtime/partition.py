@@ -19,14 +19,16 @@ from schemas.step import State
 from schemas.topics import INPUT_TOPICS
 from streams.metrics import decision_metrics
 from streams.runtime import wire
-from streams.runtime.checkpoint import Checkpoint, Snapshots, restless
+from streams.runtime.checkpoint import Checkpoint, restless
 from streams.runtime.crashpoints import crash
 from streams.runtime.decide import Decided
 from streams.runtime.effects import EffectRunner
 from streams.runtime.emits import Emitter
 from streams.runtime.judge import Judge, Ports
+from streams.runtime.keeping import Keeper
 from streams.runtime.lanes import Lanes, PauseRequest, Watermark
 from streams.runtime.ports import Fact, Outgoing, Record, Recovered
+from streams.runtime.skew import Skew
 from streams.runtime.table import Row
 from streams.runtime.timers import Timers
 from streams.settings import Settings
@@ -64,23 +66,21 @@ class PartitionRuntime:
         self._judge = Judge(rows, ports, settings.dlq_limit, self._over_limit)
         self._emitter = Emitter(ports.send, self._partition_for, self._fail)
         self._effects = EffectRunner(partition, ports.effects, ports.clock, self._bus.read, self.publish, ports.metrics)
+        self._skew = Skew(settings.skew_max_ms)
         self._timers = Timers(
-            partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skewed,
-            lambda: self._quietly(now=True),
+            partition, ports.clock, ports.offsets, self._bus.read, self.handled, self.publish, self._skew.too_large,
+            lambda: self.quietly(now=True),
         )  # fmt: skip
         self._checkpoint = Checkpoint(partition, self._bus, ports.clock, settings.checkpoint_ms)
-        self._snapshots = (
-            None if ports.snapshots is None else Snapshots(partition, self._bus, ports.snapshots, self._stays)
-        )
+        kept = settings, ports.clock, self._bus, self._checkpoint
+        self._keeper = None if ports.snapshots is None else Keeper(partition, *kept, ports.snapshots, self)
         self._diff_offset = -1
-        self._skew_ms = 0
         self._wake = asyncio.Event()
         self._committing = self._closing = False
         self._quiet: bool | None = None  # a commit without decisions is asked for: True for one that must have a record
         self._later: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._commit_task: asyncio.Task[Any] | None = None
-        self.snapshot_at: int | None = None
 
     # -- life -------------------------------------------------------------------------------------------
 
@@ -92,8 +92,8 @@ class PartitionRuntime:
             self._bus.load(conversation, encoded)
         for conversation in recovered.changed:
             self._checkpoint.changed(conversation)
-            if self._snapshots is not None:
-                self._snapshots.changed(conversation)
+            if self._keeper is not None:
+                self._keeper.changed(conversation)
         for offset, diff in recovered.resend:
             self._emitter.publish(offset, diff)
         self._emitter.start_at(recovered.diff_offset + 1)  # the diffs behind the last of these had no emits
@@ -109,8 +109,8 @@ class PartitionRuntime:
         for topic in (self._bus.read(self._home) or empty(self._home))["runtime"]["paused"]:
             self._held[topic] = []
         loops: list[Coroutine[Any, Any, None]] = [self._run(), self._timers.run()]
-        if self._snapshots is not None:
-            loops.append(self._snapshot_loop(self._snapshots))
+        if self._keeper is not None:
+            loops.append(self._keeper.run())
         self._tasks = [asyncio.create_task(self._guard(loop)) for loop in loops]
 
     async def close(self, grace_s: float) -> None:
@@ -155,8 +155,13 @@ class PartitionRuntime:
         if record.topic in self._held:
             self._held[record.topic].append((conversation, record))
             return
-        self._lanes.add(conversation, record)
-        self._wake.set()
+        self.queue(conversation, record)
+
+    def queue(self, conversation: str, record: Record) -> None:
+        """Into its lane, or behind what is done to its residue just now."""
+        if self._keeper is None or not self._keeper.holds(conversation, record):
+            self._lanes.add(conversation, record)
+            self._wake.set()
 
     def progress(self, topic: str, position: int) -> None:
         """The reader stands at `position`: no more records below it (markers and compacted ones are none)."""
@@ -195,8 +200,8 @@ class PartitionRuntime:
             if encoded is not None:
                 self._bus.load(conversation, encoded)
                 state = self._bus.read(conversation)
-                if self._snapshots is not None:  # it leaves again with the next one, also if nothing is decided on it
-                    self._snapshots.changed(conversation)
+                if self._keeper is not None:  # it leaves again with the next one, also if nothing is decided on it
+                    self._keeper.changed(conversation)
         return state
 
     def publish(self, fact: Fact) -> None:
@@ -232,7 +237,7 @@ class PartitionRuntime:
                     await asyncio.shield(self._commit_task)
             self._committing = False
 
-    def _quietly(self, *, now: bool) -> None:
+    def quietly(self, *, now: bool) -> None:
         """Commit soon, also when nothing is decided: the rest of a checkpoint, or (`now`) at least its mark.
 
         A silent partition gets its last states onto state.updates so, and learns that a clock was set right.
@@ -282,9 +287,8 @@ class PartitionRuntime:
                 await asyncio.sleep(0)
         return size
 
-    def _ready(
-        self, conversation: str, record: Record, handled: Mapping[str, int], unsent: int, state: State | None = None
-    ) -> Ready | None:
+    def _ready(self, conversation: str, record: Record, handled: Mapping[str, int], unsent: int,
+               state: State | None = None) -> Ready | None:  # fmt: skip
         """The record decided and encoded, or None when there is nothing to decide."""
         state = state or self.read(conversation) or empty(conversation)
         decided = self._judge.decide(state, record)
@@ -300,28 +304,22 @@ class PartitionRuntime:
         """The topic is held from here on; the system conversation records it in its own lane."""
         if record.topic in self._held:
             return  # what was decided beside it goes over the limit, too
-        log.error(
-            "%s [%d] is paused at offset %d: more than %d dead letters in a row; `interlock dlq resume`",
-            record.topic,
-            record.partition,
-            record.offset,
-            self._settings.dlq_limit,
-        )
+        log.error("%s [%d] is paused at offset %d: more than %d dead letters in a row; `interlock dlq resume`",
+                  record.topic, record.partition, record.offset, self._settings.dlq_limit)  # fmt: skip
         self._ports.metrics.count("interlock_partition_stops_total", reason="dlq_limit")
         # out of the lanes at once: one that waited there would come behind what is read from now on, and a
         # record behind a later one of its conversation counts as handled
         self._held[record.topic] = self._lanes.withdraw(record.topic)
         self._pausing.add(record.topic)
-        self._lanes.add(
-            self._home, PauseRequest(record.topic, record.partition, record.offset, record.time, None, None)
-        )
+        pause = PauseRequest(record.topic, record.partition, record.offset, record.time, None, None)
+        self._lanes.add(self._home, pause)
 
     # -- commit -----------------------------------------------------------------------------------------
 
     async def _commit(self, batch: Sequence[Ready]) -> None:
         records = [self._diff_record(ready) for ready in batch]
         quiet, self._quiet = self._quiet, None
-        updates = self._checkpoint.ride_along(self._mark(), now=quiet is True)
+        updates = self._checkpoint.ride_along(self.mark(), now=quiet is True)
         if not records and not updates:
             return
         asked = self._ports.clock.now_ms()
@@ -329,16 +327,17 @@ class PartitionRuntime:
         # from here until it returns nobody may know of the batch: its outcome is open
         placed = await self._ports.commit.commit([*records, *updates])
         crash("commit.after")
-        self._measure_skew(asked, placed[0][1], self._ports.clock.now_ms())
+        self._skew.measure(asked, placed[0][1], self._ports.clock.now_ms())
         for ready, (offset, _) in zip(batch, placed, strict=False):
             self._diff_offset = offset
             self._visible(offset, ready.decided)
         crash("visible.after")
         for ready in batch:
             self._done(ready.conversation, ready.record)
+        if self._keeper is not None:
+            self._keeper.committed()
         if self._later is None and self._checkpoint.open:
-            loop = asyncio.get_running_loop()
-            self._later = loop.call_later(QUIET_S, lambda: self._quietly(now=False))
+            self._later = asyncio.get_running_loop().call_later(QUIET_S, lambda: self.quietly(now=False))
         dropped, self._dropped = self._dropped, []
         for record in dropped:
             self._done(self._home, record)
@@ -358,8 +357,8 @@ class PartitionRuntime:
         self._effects.committed(before, after)
         self._timers.committed(before, after)
         self._checkpoint.changed(conversation)
-        if self._snapshots is not None:
-            self._snapshots.changed(conversation)
+        if self._keeper is not None:
+            self._keeper.changed(conversation)
         decision_metrics(self._ports.metrics, decided.cause, decided.diff)
         if conversation == self._home:
             self._system_changed(after)
@@ -371,8 +370,7 @@ class PartitionRuntime:
         for topic in [topic for topic in self._held if topic not in paused and topic not in self._pausing]:
             self._judge.again(topic)
             for conversation, record in self._held.pop(topic):
-                self._lanes.add(conversation, record)
-            self._wake.set()
+                self.queue(conversation, record)
 
     def _done(self, conversation: str, record: Record) -> None:
         self._lanes.end(conversation)
@@ -381,39 +379,22 @@ class PartitionRuntime:
         if self._lanes:
             self._wake.set()
 
-    def _mark(self) -> dict[str, Any]:
+    def mark(self) -> dict[str, Any]:
+        """Up to where a checkpoint or snapshot that begins now holds."""
         return {"diff_offset": self._diff_offset, "handled": self.handled(), "unsent": self._emitter.unsent}
 
     # -- clocks and snapshots ---------------------------------------------------------------------------
 
-    def _measure_skew(self, asked: int, appended: int, answered: int) -> None:
-        """How far the local clock is off the broker's: 0 when the append time lies between asking and answer."""
-        asked = min(asked, answered)  # a clock that was set back meanwhile: only the reading after it holds
-        self._skew_ms = asked - appended if appended < asked else max(0, appended - answered) * -1
-
-    def _stays(self, conversation: str) -> bool:
-        """A closed conversation must stay in memory: a decision may be in flight, over this very version."""
-        return conversation in self._lanes or self._checkpoint.owes(conversation)
-
-    def _skewed(self) -> bool:
-        return abs(self._skew_ms) > self._settings.skew_max_ms
+    def busy(self, conversation: str) -> bool:
+        """Something of it is queued or decided; over its last version, perhaps."""
+        return conversation in self._lanes
 
     @property
     def skew_ms(self) -> int:
         """Local clock minus the broker's, milliseconds, as the last commit showed it."""
-        return self._skew_ms
+        return self._skew.ms
 
-    async def _snapshot_loop(self, snapshots: Snapshots) -> None:
-        while True:
-            await asyncio.sleep(self._settings.snapshot_ms / 1000)
-            if self._diff_offset < 0:
-                continue  # nothing was ever decided here
-            mark = self._mark()
-            try:
-                await snapshots.write(mark)
-            except OSError:
-                log.exception("no snapshot of partition %d; the last one stays", self.partition)
-                continue
-            if mark["unsent"] <= mark["diff_offset"]:
-                crash("snapshot.unsent")  # what is on disk knows decisions whose emits nobody else has
-            self.snapshot_at = self._ports.clock.now_ms()
+    @property
+    def snapshot_at(self) -> int | None:
+        """UTC milliseconds of the newest snapshot made here."""
+        return None if self._keeper is None else self._keeper.snapshot_at

@@ -26,6 +26,7 @@ from streams.settings import Settings
 log = logging.getLogger("interlock.recovery")
 
 CHUNK = 5_000
+DAY_MS = 86_400_000
 SILENCE_S = 30.0  # no record and no end for so long: the broker is away
 ASK_S = 5.0  # one question: a recovery that was cancelled ends after this, and a stop waits for its thread
 
@@ -43,7 +44,7 @@ def recover(settings: Settings, partition: int, cancelled: Callable[[], bool],
     """
     reader = LogReader(settings, cancelled)
     try:
-        recovered = rebuild(reader, partition, snapshots)
+        recovered = rebuild(reader, partition, snapshots, settings.retention_days)
     finally:
         reader.close()
     crash("recover.done")
@@ -62,11 +63,11 @@ class Reads(Protocol):
         ...
 
 
-def rebuild(reader: Reads, partition: int, snapshots: LocalSnapshots | None) -> Recovered:
-    """Base and diffs, read through `reader`. Raises GapError."""
+def rebuild(reader: Reads, partition: int, snapshots: LocalSnapshots | None, kept_days: int = 180) -> Recovered:
+    """Base and diffs, read through `reader`; diffs are kept for `kept_days`. Raises GapError."""
     loaded, written = _base(reader, partition, snapshots)
     crash("recover.diffs")
-    return _Rebuild(partition, loaded, written, snapshots).through(reader)
+    return _Rebuild(partition, loaded, written, snapshots, kept_days * DAY_MS).through(reader)
 
 
 class LogReader:
@@ -198,8 +199,11 @@ def _checkpoint(reader: Reads, partition: int, snapshots: LocalSnapshots | None)
 class _Rebuild:
     """Diffs over a loaded base. States that no diff touches stay encoded."""
 
-    def __init__(self, partition: int, loaded: Loaded, written: int, snapshots: LocalSnapshots | None) -> None:
+    def __init__(
+        self, partition: int, loaded: Loaded, written: int, snapshots: LocalSnapshots | None, kept_ms: int
+    ) -> None:
         self._partition = partition
+        self._kept_ms = kept_ms
         self._snapshots = snapshots
         self._states = loaded.states
         self._dues = loaded.dues
@@ -223,7 +227,7 @@ class _Rebuild:
             row = row_of(state, orjson.dumps(state))
             states[conversation] = row.body
             dues.pop(conversation, None)
-            if row.next_due is not None:
+            if row.kind == "state" and row.next_due is not None:
                 dues[conversation] = row.next_due
         return Recovered(states=states, handled=self._handled, diff_offset=self._last, unsent=self._unsent,
                          resend=list(self._open), changed=list(self._changed), dues=dues)  # fmt: skip
@@ -254,6 +258,7 @@ class _Rebuild:
                     # next checkpoint, and leaves again once both files have it
                     self._states[conversation] = encoded
             state = empty(conversation) if encoded is None else orjson.loads(encoded)
+            state = self._forgotten(state, diff)
         self._changed[conversation] = None
         if diff["version"] <= state["version"]:
             return
@@ -265,3 +270,16 @@ class _Rebuild:
                 f" to {diff['version']}, but version {error.found} is what there is: a diff in between is missing"
             )
             raise GapError(message) from error
+
+    def _forgotten(self, state: dict[str, Any], diff: Mapping[str, Any]) -> dict[str, Any]:
+        """The state that the diff goes on from, where the conversation was forgotten, or is no more known here.
+
+        An old file may have a residue that another owner has forgotten since: its versions began again. And of
+        one that only this file had, the first diff of a new session has the whole state.
+        """
+        if diff["version"] == 1 and state["kind"] == "residue" and diff["now"] - state["now"] >= self._kept_ms:
+            return empty(state["conversation"])
+        whole = diff["whole"]
+        if state["version"] == 0 and whole and whole["version"] == diff["base"]:
+            return dict(whole)
+        return state

@@ -13,6 +13,7 @@ from schemas.state import Mark
 from streams.runtime.checkpoint import SavedState, row_of
 
 ROWS = 2_000  # rows imported at once
+FORGET = 1_000  # residues forgotten at once
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class CheckpointImport:
             # without a file there is nowhere else for a residue
             if row is not None and (row.kind == "state" or self._file is None):
                 self._loaded.states[conversation] = row.body
-                if row.next_due is not None:
+                if row.kind == "state" and row.next_due is not None:
                     self._loaded.dues[conversation] = row.next_due
         self._latest.clear()
         if self._file is not None:
@@ -78,6 +79,16 @@ class LocalSnapshots:
             self._store.write(partition, changed, Mark(**mark, stamped_at=self._now_ms()))
         except SnapshotError as error:
             raise OSError(str(error)) from error
+
+    def silent_since(self, partition: int, until_ms: int) -> list[str]:
+        """Closed conversations whose last decision is not later than `until_ms`, the longest silent first."""
+        names = [conversation for conversation, _ in self._store.due(partition, until_ms, FORGET)]
+        rows = [row for row in (self._store.find(partition, name) for name in names) if row is not None]
+        return [row[0] for row in rows if row[1] == "residue"]
+
+    def forget(self, partition: int, conversations: Iterable[str]) -> None:
+        """Take these rows out; the mark stays. Raises OSError."""
+        self._store.forget(partition, conversations)
 
     def find(self, partition: int, conversation: str) -> bytes | None:
         """One conversation as last written; a closed one's residue is only here."""

@@ -35,6 +35,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._jump = _JumpSelector()
         self._start_ms = start_ms
         super().__init__(self._jump)
+        # after months of virtual time a nanosecond is less than a float can tell: a timer would never be due
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""

@@ -53,7 +53,7 @@ class Rig:
     def reset(self) -> None:
         """All topics of the pipeline, empty."""
         names = [*INPUT_TOPICS, "state.diffs", "state.updates", "plans", "channel.raw", "channel.raw.dlq",
-                 *(f"{topic}.dlq" for topic in INPUT_TOPICS)]  # fmt: skip
+                 "memory.writes", "memory.writes.dlq", *(f"{topic}.dlq" for topic in INPUT_TOPICS)]  # fmt: skip
         for _ in range(RESETS - 1):  # a broker under load may leave a topic that was just made without a leader
             with contextlib.suppress(TimeoutError):
                 self._emptied(names)

@@ -44,6 +44,16 @@ class Disk:
         """Keep the rows."""
         self.rows.update({row.conversation: row for row in changed})
 
+    def silent_since(self, _partition: int, until_ms: int) -> list[str]:
+        """Residues whose last decision is not later."""
+        return [row.conversation for row in self.rows.values()
+                if row.kind == "residue" and (row.next_due or 0) <= until_ms]  # fmt: skip
+
+    def forget(self, _partition: int, conversations: Iterable[str]) -> None:
+        """Take rows out."""
+        for conversation in conversations:
+            del self.rows[conversation]
+
     def find(self, conversation: str) -> bytes | None:
         """One row's body."""
         row = self.rows.get(conversation)
