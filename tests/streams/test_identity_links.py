@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from schemas.events import Body, HeartbeatBody, MessageBody, PresenceBody, RatingBody
+from schemas.step import Draft, Input
 from streams.commands.trace import text_lines
+from streams.replay.letters import letters, redrive
 from streams.replay.local import LocalSource
 from streams.replay.trace import trace_event
 from tests.promises.rerun import rerun
@@ -425,3 +429,28 @@ def test_a_trace_goes_on_at_the_root(partitions: int) -> None:
         assert [one.event.at for one in trace_event(source, "e-1")] == [first.event.at, second.event.at]
 
     whole(body, partitions=partitions)
+
+
+def _boom(_draft: Draft, cause: Input) -> None:
+    raise LookupError(cause.id)
+
+
+def test_a_message_that_can_not_be_forwarded_is_a_dead_letter() -> None:
+    """A bug of ours loses no word: it is a dead letter, and a redrive forwards it (R-002-49, R-003-05)."""
+
+    async def body(stand: Stand) -> None:
+        wechat, web = await both(stand)
+        await link(wechat, ROOT)
+        whole_table = stand.lock._rows
+        stand.table([replace(row, step=_boom) if row.name == "identity" else row for row in whole_table])
+        await stand.lock.restart()
+        await wechat.say("谢谢")
+        assert ["step_failed"] == [one["code"] for one in stand.values("channel.events.dlq", wechat.conversation)]
+        stand.table(whole_table)
+        await stand.lock.restart()
+        (letter,) = letters(LocalSource(tuple(stand.everything()), 4), ["channel.events"])
+        stand.lock.log.append(redrive(letter, stand.world.keys, 4))
+        await stand.pass_ms(1_000)
+        assert ["谢谢"] == [one["text"] for one in web.state["perception"]["messages"].values()]
+
+    whole(body)
