@@ -18,7 +18,7 @@ from memory.keeping import fact_of, key_of, relations_of
 from memory.relations.port import RelationsUnavailableError
 from memory.sealing import KeyStore
 from schemas import cloudevents, codec
-from schemas.cloudevents import Position
+from schemas.cloudevents import Previous
 from schemas.errors import BadRecordError
 from schemas.memory import MemoryWrite
 from schemas.partition import system_conversation
@@ -83,7 +83,9 @@ class Keeper:
     """One keeper over one source; several share the partitions as a consumer group does."""
 
     def __init__(self, source: KeepingSource, stores: MemoryStores, keys: KeyStore, metrics: MetricsPort,
-                 clock: Clock) -> None:  # fmt: skip
+                 clock: Clock, backoff_s: float = BACKOFF_S) -> None:  # fmt: skip
+        """`backoff_s` is the first pause when a store is away; it doubles up to 15 s."""
+        self._backoff_s = backoff_s
         self._source, self._stores, self._keys, self._metrics, self._clock = source, stores, keys, metrics, clock
         self._heard: OrderedDict[str, tuple[int, int]] = OrderedDict()
         self._stopping = asyncio.Event()
@@ -115,7 +117,8 @@ class Keeper:
     async def _keep(self, partition: int, records: Sequence[Record]) -> None:
         """Apply the records and commit behind the last. Raises LostError, with nothing of them committed."""
         letters: list[Outgoing] = []
-        reads = [read for record in records if (read := self._read(record, letters)) is not None]
+        heard: dict[str, tuple[int, int]] = {}  # of these records: counts once they are applied
+        reads = [read for record in records if (read := self._read(record, heard, letters)) is not None]
         refused = await self._apply(partition, reads)
         for read in reads:
             if read.write.write_id in refused:
@@ -124,30 +127,29 @@ class Keeper:
         for letter in letters:
             await self._source.write(letter)
         crash("keeper.letters")
-        for read in reads:
-            self._remember(read.record)
+        self._remember(heard)
         if not self._source.owns(partition):
             raise LostError
         await self._source.commit(partition, records[-1].offset + 1)
 
-    def _read(self, record: Record, letters: list[Outgoing]) -> _Read | None:
+    def _read(self, record: Record, heard: dict[str, tuple[int, int]], letters: list[Outgoing]) -> _Read | None:
         try:
             envelope, write = _decoded(record)
         except BadRecordError as error:
             letters.append(self._letter(record, error, "unreadable", None))
             return None
-        if self._standing(envelope.position, envelope.previous):
-            return None
+        if envelope.position is not None:
+            source, position = envelope.position[0], envelope.position[1:]
+            if self._standing(heard.get(source) or self._heard.get(source), position, envelope.previous):
+                return None
+            heard[source] = position
         return _Read(record, write)
 
-    def _standing(self, position: Position | None, previous: tuple[int, int] | None) -> bool:
+    def _standing(self, heard: tuple[int, int] | None, position: tuple[int, int], previous: Previous | None) -> bool:
         """Whether to leave it: it was applied, or its predecessor was not, and the emitter publishes both again."""
-        if position is None:
-            return False
-        heard = self._heard.get(position[0])
         if heard is None:
-            return False
-        if position[1:] <= heard:
+            return False  # nothing is known of this conversation: the stores know what they have
+        if position <= heard:
             self._count("repeated", 1)
             return True
         if previous is not None and tuple(previous) > heard:
@@ -155,17 +157,27 @@ class Keeper:
             return True
         return False
 
-    def _remember(self, record: Record) -> None:
-        position = cloudevents.parse_headers(MEMORY_TOPIC, record.headers).position
-        if position is not None:
-            self._heard[position[0]] = position[1:]
-            self._heard.move_to_end(position[0])
-            while len(self._heard) > REMEMBERED:
-                self._heard.popitem(last=False)
+    def _remember(self, heard: Mapping[str, tuple[int, int]]) -> None:
+        for source, position in heard.items():
+            self._heard[source] = position
+            self._heard.move_to_end(source)
+        while len(self._heard) > REMEMBERED:
+            self._heard.popitem(last=False)
 
     async def _apply(self, partition: int, reads: Sequence[_Read]) -> Mapping[str, str]:
         """Both stores have the writes; those that one of them refused for good, with the reason. Raises LostError."""
-        wanted = [read.write for read in reads if not await self._overtaken(partition, read)]
+        refused: dict[str, str] = {}
+        part: list[MemoryWrite] = []
+        for read in reads:
+            if _redriven(read.record):  # all before it must be in the stores, to see whether it comes too late
+                refused |= await self._put(partition, part)
+                part = []
+                if await self._overtaken(partition, read.write):
+                    continue
+            part.append(read.write)
+        return refused | await self._put(partition, part)
+
+    async def _put(self, partition: int, wanted: Sequence[MemoryWrite]) -> dict[str, str]:
         if not wanted:
             return {}
         put = await self._until("facts", partition, wanted, lambda: self._stores.facts.put([*map(fact_of, wanted)]))
@@ -179,11 +191,9 @@ class Keeper:
         self._count("applied", len(wanted) - len(refused))
         return refused
 
-    async def _overtaken(self, partition: int, read: _Read) -> bool:
+    async def _overtaken(self, partition: int, write: MemoryWrite) -> bool:
         """A dead letter that comes back must not replace what was written after it."""
-        if all(name != REDRIVE_HEADER for name, _ in read.record.headers):
-            return False
-        key, write = key_of(read.write.key), read.write
+        key = key_of(write.key)
         known = await self._until("facts", partition, [write],
                                   lambda: self._stores.facts.by_key(key.shop, key.conversation, key.name))  # fmt: skip
         later = bool(known) and known[0].at > write.timestamp
@@ -195,7 +205,7 @@ class Keeper:
     async def _until(self, name: str, partition: int, writes: Sequence[MemoryWrite],
                         call: Callable[[], Awaitable[T]]) -> T:  # fmt: skip
         """Try until the store answers, with growing pauses. Raises LostError."""
-        began, pause, held = self._clock.now_ms(), BACKOFF_S, False
+        began, pause, held = self._clock.now_ms(), self._backoff_s, False
         while True:
             try:
                 done = await call()
@@ -246,3 +256,7 @@ def _decoded(record: Record) -> tuple[cloudevents.Envelope, MemoryWrite]:
     envelope = cloudevents.parse_headers(MEMORY_TOPIC, record.headers)
     write: MemoryWrite = codec.decode(MEMORY_TOPIC, record.value, envelope.type, minor=envelope.minor)
     return envelope, write
+
+
+def _redriven(record: Record) -> bool:
+    return any(name == REDRIVE_HEADER for name, _ in record.headers)
