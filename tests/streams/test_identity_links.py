@@ -448,7 +448,7 @@ def test_a_message_that_can_not_be_forwarded_is_a_dead_letter() -> None:
         assert ["step_failed"] == [one["code"] for one in stand.values("channel.events.dlq", wechat.conversation)]
         stand.table(whole_table)
         await stand.lock.restart()
-        (letter,) = letters(LocalSource(tuple(stand.everything()), 4), ["channel.events"])
+        letter = next(iter(letters(LocalSource(tuple(stand.everything()), 4), ["channel.events"])))
         stand.lock.log.append(redrive(letter, stand.world.keys, 4))
         await stand.pass_ms(1_000)
         assert ["谢谢"] == [one["text"] for one in web.state["perception"]["messages"].values()]
