@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from agents.remembered import recalled_for
 from agents.understanding import things
 from agents.understanding.lexicon import lexicon
 from agents.understanding.port import Context, Reading
 from agents.understanding.references import Resolved, resolve
+from memory.turns import Turn
 from memory.windows import Window, choose
 from schemas.step import Draft
 
 _ANSWERS = frozenset({"inform", "confirm", "deny", "greeting", "thanks", "out_of_scope", "hurry_up"})  # begin no topic
+BEFORE_MS = 900_000  # a message so much older than the session is of one before: half an hour of silence parts them
 NAMED = 12  # message ids that a reason names; the rest is counted
 
 
@@ -33,7 +38,14 @@ def window_of(draft: Draft, reading: Reading, text: str, message_id: str) -> Win
     intent = reading.wishes[0].intent if reading.wishes else ""
     begins = intent not in _ANSWERS and (not turns or turns[-1].intent != intent)
     recalled = [fact["summary"] for fact in recalled_for(draft.state, message_id)]
-    return choose(turns, text, new_intent=begins, recall=lambda _, most: recalled[:most])
+    window = choose(turns, text, new_intent=begins, recall=lambda _, most: recalled[:most])
+    return replace(window, earlier=_earlier(draft, turns))
+
+
+def _earlier(draft: Draft, turns: Sequence[Turn]) -> int:
+    """The number of the last turn before this session, 0 without one; customers' clocks need not agree with ours."""
+    since = draft.get("session", "started", default=0) - BEFORE_MS
+    return max((turn.number for turn in turns if turn.said[0].at < since), default=0)
 
 
 def looked_up(draft: Draft, reading: Reading, text: str, message_id: str, *, far: bool = True) -> Resolved:

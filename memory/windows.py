@@ -47,7 +47,8 @@ class Window:
     """What was chosen to be looked at, and why (R-000-27). `message` may be in clear; the rest is masked.
 
     `kept` holds whole turns, or of an older one the messages that matter; `dropped` the ids of all other messages;
-    `text` is what a model would see, `tokens` what it costs at most; `ahead` is the number of the turn that begins.
+    `text` is what a model would see, `tokens` what it costs at most; `ahead` is the number of the turn that begins,
+    `earlier` that of the last turn of an earlier session, where whoever chose the window knows of sessions.
     """
 
     kind: Kind
@@ -63,6 +64,7 @@ class Window:
     text: str = ""
     counted_by: str = COUNTER
     ordered_by: str = EMBEDDING
+    earlier: int = 0
 
     @property
     def rule(self) -> str:

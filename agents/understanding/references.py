@@ -153,7 +153,8 @@ def _decided(found: Cues, ranked: Sequence[Candidate], text: str) -> Pointed:
 
 def _of_the_past(found: Cues, ranked: Sequence[Candidate], window: Window, *, described: bool) -> Pointed:
     """What is talked of now is not what was bought last time, unless it is described."""
-    past = [one for one in ranked if described or window.ahead - one.turn > NEAR_TURNS]
+    past = [one for one in ranked
+            if described or one.turn <= window.earlier or window.ahead - one.turn > NEAR_TURNS]  # fmt: skip
     if len(past) == 1:
         return Pointed("filled", found, tuple(past), f"past: {past[0].kind} {past[0].name}")
     return Pointed("ambiguous" if past else "unknown", found, tuple(past), f"{len(past)} things of the past are known")

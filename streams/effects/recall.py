@@ -43,12 +43,20 @@ class RecallHandler:
         asked = effect.request
         try:
             async with asyncio.timeout(effect.timeout_ms / 1000):
-                hits = await self._store.search(asked["shop"], asked["text"], customer=asked["customer"],
-                                                top=LOOKED_AT)  # fmt: skip
+                found = await self._found(asked["shop"], asked["customer"], asked["text"])
         except (TimeoutError, *UNAVAILABLE) as error:
             return [outcome(effect, self._clock, *unavailable(error, effect.timeout_ms))]
-        facts = chosen([hit.fact for hit in hits], asked["top"])
-        return [outcome(effect, self._clock, "success", {"facts": [short(one) for one in facts]})]
+        facts = [short(one) for one in chosen(found, asked["top"])]
+        return [outcome(effect, self._clock, "success", {"facts": facts}, summary=f"{len(facts)} facts")]
+
+    async def _found(self, shop: str, customer: str, text: str) -> list[Known]:
+        """The nearest, then the newest: "the one from last time" has no word in common with what it means."""
+        near = [hit.fact for hit in await self._store.search(shop, text, customer=customer, top=LOOKED_AT)]
+        if len(near) >= LOOKED_AT:
+            return near
+        seen = {one.write_id for one in near}
+        newest = await self._store.search(shop, "", customer=customer, top=LOOKED_AT)
+        return [*near, *(hit.fact for hit in newest if hit.fact.write_id not in seen)]
 
 
 def unavailable(error: BaseException, timeout_ms: int) -> tuple[Status, None, str]:
