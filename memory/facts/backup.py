@@ -7,7 +7,6 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ FORMAT = 1
 
 def encode(fact: Fact) -> bytes:
     """A fact as JSON."""
-    return orjson.dumps(asdict(fact) | {"fields": dict(fact.fields)})
+    return orjson.dumps(fact, default=dict)
 
 
 def decode(body: bytes | str) -> Fact:

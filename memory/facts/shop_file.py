@@ -19,7 +19,8 @@ from memory.facts.ranking import fact_text
 from memory.facts.vectors import Vector, tokens
 
 CUSTOMER_MAX = 2_000  # facts of one customer that are all compared, the newest
-CANDIDATES = 300  # facts of a whole shop that are compared in full
+CANDIDATES = 300  # facts of a whole shop whose whole vectors are compared
+COMPARED = 50  # of these, so many by words too, and as many that have a rare word
 RARE, COMMON = 4, 2_000  # of the asked words, the rarest so many are looked up, none that more facts hold
 _IN_ONE = 500  # values in one statement, below every SQLite's limit
 _T = TypeVar("_T")
@@ -107,11 +108,21 @@ class ShopFile:
             sql = f"SELECT body, vector FROM facts WHERE {condition} ORDER BY at DESC LIMIT ?"  # noqa: S608
             return _with_vectors(self._db.execute(sql, (*values, CUSTOMER_MAX)))
         self._refresh()
-        most = max(CANDIDATES, 4 * top)
-        rows = set(self._index.nearest(vector, most, where.kinds, where.since_ms, where.active_only))
-        rows |= self._with_words(text, where, most)
+        near = self._index.nearest(vector, CANDIDATES, where.kinds, where.since_ms, where.active_only)
+        most = max(COMPARED, 4 * top)
+        rows = {*self._nearest(vector, near, most), *self._with_words(text, where, most)}
+        sql = "SELECT body, vector FROM facts WHERE row IN ({})"
         return [one for part in _parts(list(rows)) for one in _with_vectors(
-            self._db.execute(f"SELECT body, vector FROM facts WHERE row IN ({_marks(part)})", part))]  # noqa: S608  # fmt: skip
+            self._db.execute(sql.format(_marks(part)), part))]  # fmt: skip
+
+    def _nearest(self, vector: Vector, rows: Sequence[int], most: int) -> list[int]:
+        """Of those that are near by the folded vectors, the nearest by the whole ones."""
+        sql = "SELECT row, vector FROM facts WHERE row IN ({})"
+        found = [one for part in _parts(rows) for one in self._db.execute(sql.format(_marks(part)), part)]
+        if not found:
+            return []
+        scores = np.frombuffer(b"".join(one[1] for one in found), dtype=np.float32).reshape(len(found), -1) @ vector
+        return [found[place][0] for place in np.argsort(-scores)[:most]]
 
     def facts(self, condition: str, *values: object) -> list[Fact]:
         """All that fulfil a condition of ours, the oldest first."""

@@ -114,7 +114,11 @@ def tokens(text: str) -> tuple[str, ...]:
 def meanings(text: str) -> tuple[str, ...]:
     """Tokens of the synonym groups that the text holds a word of."""
     lower = text.lower()
-    found = {group for word, groups in _chinese().items() if word in lower for group in groups}
+    begins, found = _chinese_by_first(), set[str]()
+    for at, character in enumerate(lower):
+        for word, groups in begins.get(character, ()):
+            if lower.startswith(word, at):
+                found |= groups
     english = _ENGLISH.findall(lower)
     for phrase in _phrases(english):
         found.update(_english().get(phrase, ()))
@@ -159,8 +163,12 @@ def _words(chinese: bool) -> dict[str, set[str]]:  # noqa: FBT001 (one of two ha
 
 
 @cache
-def _chinese() -> dict[str, set[str]]:
-    return _words(chinese=True)
+def _chinese_by_first() -> dict[str, list[tuple[str, set[str]]]]:
+    """A text is asked character by character, not word by word."""
+    found: dict[str, list[tuple[str, set[str]]]] = {}
+    for word, groups in _words(chinese=True).items():
+        found.setdefault(word[0], []).append((word, groups))
+    return found
 
 
 @cache

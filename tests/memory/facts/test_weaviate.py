@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from tests.memory.facts.checks import BAD, OddVectors, Shop
 from tests.stores import own_weaviate
 
 pytestmark = pytest.mark.stores
-WRITES, KILLS, BATCH = 1_000, 2, 20
+WRITES, KILLS, BATCH = 1_000, 1, 20
 
 
 @pytest.fixture
@@ -28,9 +28,12 @@ async def facts(weaviate_server: str, collection: str) -> AsyncIterator[Weaviate
 
 
 @pytest.fixture(scope="module")
-def own_server(tmp_path_factory: pytest.TempPathFactory) -> WeaviateServer:
-    """A server to ill-treat, which the test starts and ends."""
-    return own_weaviate(tmp_path_factory.mktemp("own"))
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WeaviateServer]:
+    """A server to ill-treat."""
+    made = own_weaviate(tmp_path_factory.mktemp("own"))
+    yield made
+    made.freeze(False)
+    made.stop()
 
 
 async def test_keyword_search_finds_what_is_not_flushed(facts: WeaviateFacts, shop: Shop) -> None:
@@ -125,7 +128,7 @@ async def test_frozen_server_costs_the_timeout_only(own_server: WeaviateServer, 
 
 
 async def test_kill_during_writes_loses_and_doubles_nothing(own_server: WeaviateServer, shop: Shop) -> None:
-    """1,000 writes over two kill -9 of the server, repeated until acknowledged: each is there exactly once."""
+    """1,000 writes over a kill -9 of the server, repeated until acknowledged: each is there exactly once."""
     store = WeaviateFacts(own_server.start(), timeout_s=2)
     facts = [
         shop.fact(f"fact {number}", f"k{number % 900}", customer=f"s/web/u{number % 7}") for number in range(WRITES)
@@ -140,7 +143,6 @@ async def test_kill_during_writes_loses_and_doubles_nothing(own_server: Weaviate
     assert len(await _objects(store, shop)) == WRITES
     assert repeats >= 1
     await store.close()
-    own_server.stop()
 
 
 async def _kill(server: WeaviateServer) -> None:
