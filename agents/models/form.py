@@ -92,7 +92,7 @@ def checked_form(value: Any) -> Form:
 def _object(raw: str) -> str:
     """Where a server has no function calls, the object stands in the text, perhaps fenced or behind thoughts."""
     text = raw.rpartition("</think>")[2].strip()
-    if text.startswith("{"):
+    if text.startswith(("{", "[")):
         return text
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text

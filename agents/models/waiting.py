@@ -74,10 +74,12 @@ def pass_on(draft: Draft, message: NormalizedMessage, cfg: Asking, tell: Tell, s
     number = message.ref.message_id
     withdrawn(draft, number)
     waiting = draft.get("perception", "held", default={})
-    if waiting and (at_once(message) or by_person or len(waiting) >= cfg.most):
-        why = "the queue is full" if len(waiting) >= cfg.most else f"{number} does not wait"
-        release(draft, tell, why)
+    full = len(waiting) >= cfg.most
+    if waiting and (at_once(message) or by_person or full):
+        release(draft, tell, f"{cfg.most} wait" if full else f"{number} does not wait")
         waiting = {}
+    if full:  # so it was for those before it: nobody may keep a conversation waiting for ever
+        sight, recall_ms = None, 0
     if recall_ms:
         _recall(draft, message, recall_ms)
         return False
@@ -111,14 +113,15 @@ def _recall(draft: Draft, message: NormalizedMessage, recall_ms: int) -> None:
 
 
 def _by(draft: Draft, deadline: int) -> None:
-    if draft.get("timers", TIMER) is None:
+    due = draft.get("timers", TIMER, "due")
+    if due is None or due > deadline:
         draft.timer(TIMER, deadline)
 
 
 def _keep(draft: Draft, message: NormalizedMessage, effect: str | None, deadline: int, shown: tuple[str, ...], *,
           asked: bool) -> None:  # fmt: skip
     entry = HeldMessage(message=message.model_dump(mode="json"), effect=effect, deadline=deadline, shown=shown,
-                           asked=asked)  # fmt: skip
+                        asked=asked)  # fmt: skip
     draft.set(entry.model_dump(mode="json"), "perception", "held", message.ref.message_id)
 
 
