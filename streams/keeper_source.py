@@ -95,7 +95,7 @@ class KafkaKeeping:
 
 
 _HOPELESS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED,
-             KafkaError.UNKNOWN_TOPIC_OR_PART)  # fmt: skip
+             KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.INVALID_SESSION_TIMEOUT)  # fmt: skip
 
 
 def _broken(item: Message) -> bool:
