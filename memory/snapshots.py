@@ -48,7 +48,7 @@ class SnapshotStore:
         self, folder: Path, cluster_id: str, topic_id: str, on_metric: Callable[..., None], log: logging.Logger
     ) -> None:
         """Lock the folder. Raises SnapshotError when another worker holds it."""
-        self.folder, self._cluster, self._topic = folder, cluster_id, topic_id
+        self.folder, self.cluster, self.topic = folder, cluster_id, topic_id
         self._on_metric, self._log = on_metric, log
         self._files: dict[int, SnapshotFile] = {}
         self._opening = threading.Lock()
@@ -126,6 +126,16 @@ class SnapshotStore:
         mark = self._files[partition].mark()
         return None if mark is None else max(0, now_ms - mark.stamped_at)
 
+    def mark(self, partition: int) -> Mark | None:
+        """Up to where the partition's file holds; None when there is none."""
+        there = partition in self._files or self.path(partition).exists()
+        return self._file(partition).mark() if there else None
+
+    def whole(self, partition: int) -> tuple[Iterator[Row], Mark | None]:
+        """All rows, and a mark that is not newer than they are: a copy may hold more than its mark says, never less."""
+        mark = self.mark(partition)
+        return (iter(()) if mark is None else self._file(partition).rows()), mark
+
     def begin_import(self, partition: int) -> Import:
         """A new file from state.updates, beside the old one until it is finished."""
         self.release(partition)
@@ -153,7 +163,7 @@ class SnapshotStore:
         self.close()
 
     def _stamp(self, partition: int) -> Stamp:
-        return Stamp(self._cluster, self._topic, partition)
+        return Stamp(self.cluster, self.topic, partition)
 
     def _file(self, partition: int) -> SnapshotFile:
         with self._opening:

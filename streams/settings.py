@@ -43,6 +43,11 @@ class Settings(BaseSettings):
     snapshot_ms: int = Field(default=30_000, ge=100, description="interval of local snapshots (R-002-13)")
     snapshot_alarm_ms: int = Field(default=60_000, ge=1, description="an older snapshot raises the alarm (R-002-16)")
     snapshot_dir: Path | None = Field(default=None, description="folder of snapshots; default data_dir/snapshots")
+    snapshot_copies: str = Field(
+        default="", description="where snapshots are copied to: s3://bucket/prefix, file:///folder, or off; "
+        "default data_dir/snapshot-copies"
+    )  # fmt: skip
+    snapshot_copies_endpoint: str | None = Field(default=None, description="URL of an object storage not Amazon's")
     checkpoint_ms: int = Field(default=1_000, ge=10, description="state.updates at most this often")
     dlq_limit: int = Field(default=100, ge=1, description="dead letters in a row that pause a topic partition")
     skew_max_ms: int = Field(default=1_000, ge=0, description="above this clock skew timers stop, with an alarm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -11,12 +12,15 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from memory.copier import Copier
+from memory.copies import Copies
+from memory.object_store import object_store
 from memory.sealing import KeyStore
 from memory.snapshots import SnapshotStore
 from schemas.topics import INPUT_TOPICS
 from streams import announce, loops
 from streams.app import FaustGroup, InterlockApp, crashed
-from streams.clock import SystemClock
+from streams.clock import SystemClock, fresh_id
 from streams.logs import log_to_stderr
 from streams.metrics import Metrics, MetricsPort
 from streams.runtime.client import common
@@ -139,6 +143,16 @@ def snapshots_of(settings: Settings, metrics: MetricsPort) -> tuple[SnapshotStor
     return store, LocalSnapshots(store, SystemClock().now_ms)
 
 
+def copier_of(settings: Settings, store: SnapshotStore, metrics: MetricsPort) -> Copier | None:
+    """What copies this worker's snapshots; None where that is off. Raises ObjectStoreError without boto3 for S3."""
+    if settings.snapshot_copies == "off":
+        return None
+    folder = settings.data_dir / "snapshot-copies"
+    place = object_store(settings.snapshot_copies, folder, settings.snapshot_copies_endpoint)
+    return Copier(Copies(place, store.cluster, store.topic, fresh_id("w"), log), store.whole, metrics.gauge,
+                  metrics.count, log)  # fmt: skip
+
+
 def _collection(topic: str) -> Any:
     from confluent_kafka import TopicCollection  # noqa: PLC0415 (missing in older stubs)
 
@@ -156,7 +170,10 @@ async def work(settings: Settings, rows: Sequence[Row], keys: KeyStore, handlers
     def host(made: Worker) -> KafkaHost:
         return KafkaHost(settings, rows, made.sender, made.offsets, keys, handlers, metrics, snapshots)
 
-    with store:
+    with store, contextlib.ExitStack() as ends:
+        snapshots.copier = copier_of(settings, store, metrics)
+        if snapshots.copier is not None:
+            ends.callback(snapshots.copier.close)
         worker = Worker(settings, host, metrics=metrics)
         for record in announced:
             worker.sender.send(record)  # unanswered: what the broker does not take ends the worker anyway

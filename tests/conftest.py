@@ -17,7 +17,7 @@ THOROUGH = (
     "tests/agents/understanding/", "tests/agents/planning/test_anything.py", "tests/agents/planning/test_bounds.py",
     "tests/agents/planning/test_packs.py", "tests/agents/flows/test_flow_files.py",
     "tests/agents/tools/test_tool_files.py", "tests/feedback/test_oracle.py", "tests/memory/test_bus.py",
-    "tests/memory/test_masking.py", "tests/memory/test_snapshots.py", "tests/models/",
+    "tests/memory/test_copies.py", "tests/memory/test_masking.py", "tests/memory/test_snapshots.py", "tests/models/",
     "tests/memory/test_windows.py", "tests/memory/facts/",
     "tests/memory/test_register_rollbacks.py", "tests/agents/remembering/", "tests/memory/test_embedding.py", "tests/memory/test_tokens.py", "tests/schemas/test_cloudevents.py",
     "tests/schemas/test_export.py", "tests/schemas/test_published.py", "tests/schemas/test_topics.py",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
 
-from memory.snapshots import Import, SnapshotError, SnapshotStore
+from memory.copier import Copier
+from memory.snapshots import Import, Row, SnapshotError, SnapshotStore
 from schemas.state import Mark
 from streams.runtime.checkpoint import SavedState, row_of
 
@@ -72,13 +74,19 @@ class LocalSnapshots:
     def __init__(self, store: SnapshotStore, now_ms: Any) -> None:
         self._store = store
         self._now_ms = now_ms
+        self.copier: Copier | None = None  # where snapshots are copied, too
 
     def write(self, partition: int, changed: Iterable[SavedState], mark: Mapping[str, Any]) -> None:
         """Changed rows and the mark in one transaction. Raises OSError: the last snapshot stays as it is."""
+        rows: list[Row] = list(changed)
+        stamped = Mark(**mark, stamped_at=self._now_ms())
         try:
-            self._store.write(partition, changed, Mark(**mark, stamped_at=self._now_ms()))
+            before = self._store.mark(partition)
+            self._store.write(partition, rows, stamped)
         except SnapshotError as error:
             raise OSError(str(error)) from error
+        if self.copier is not None:
+            self.copier.written(partition, rows, stamped, None if before is None else before.diff_offset)
 
     def silent_since(self, partition: int, until_ms: int) -> list[str]:
         """Closed conversations whose last decision is not later than `until_ms`, the longest silent first."""
@@ -96,8 +104,12 @@ class LocalSnapshots:
         return None if row is None else row[3]
 
     def load(self, partition: int, log_start: int, log_end: int) -> Loaded | None:
-        """The newest whole snapshot that the log goes on from, or None."""
+        """The newest whole snapshot that the log goes on from, else the one of its copies, or None."""
         snapshot = self._store.load(partition, log_start, log_end)
+        if snapshot is None and self.copier is not None:
+            begin = partial(self._store.begin_import, partition)
+            if self.copier.restore(partition, begin, log_start, log_end):
+                snapshot = self._store.load(partition, log_start, log_end)
         if snapshot is None:
             return None
         states = {row[0]: row[3] for row in snapshot.open if row[3] is not None}
