@@ -197,15 +197,23 @@ def entry_of(write: MemoryWrite) -> dict[str, Any]:
 
 
 def entries_of(writes: Iterable[MemoryWrite], decisions: Iterable[HumanDecision], key: str) -> list[dict[str, Any]]:
-    """The entries of a key in time order: writes, and decisions of staff that name it."""
-    entries = [entry_of(write) for write in writes]
-    entries += [
-        {"entry": "decision", "decision_id": decision.decision_id, "key": key, "by": decision.by,
-         "reason": decision.reason, "undone_trace": decision.undone_trace, "value_before": restore.now,
-         "value_after": restore.value, "timestamp": decision.decided_at}
+    """The entries of a key in their order: writes, and before those that follow from one the decisions of staff."""
+    made = [(write.timestamp, entry_of(write)) for write in writes]
+    # by the clock of who decided it may come behind what follows from it
+    follows = {entry["trigger_context"].partition(": ")[0]: time for time, entry in reversed(made)}
+    asked = [
+        (follows.get(decision.decision_id, decision.decided_at), _asked(decision, restore))
         for decision in decisions for restore in decision.memory if restore.key == key
     ]  # fmt: skip
-    return sorted(entries, key=lambda entry: int(entry["timestamp"]))
+    return [entry for _, entry in sorted([*asked, *made], key=lambda one: one[0])]
+
+
+def _asked(decision: HumanDecision, restore: MemoryRestore) -> dict[str, Any]:
+    return {
+        "entry": "decision", "decision_id": decision.decision_id, "key": restore.key, "by": decision.by,
+        "reason": decision.reason, "undone_trace": decision.undone_trace, "value_before": restore.now,
+        "value_after": restore.value, "timestamp": decision.decided_at,
+    }  # fmt: skip
 
 
 def text_of(entry: dict[str, Any]) -> str:
