@@ -118,7 +118,7 @@ def _neo4j(folder: Path) -> tuple[float, float, int] | None:
         return asyncio.run(_measured(lambda: Neo4jRelations(url, user, password, timeout_s=60)))
     if neo4j.found() is None:
         return None
-    server = neo4j.Neo4jServer(folder, heap_mb=1_024, page_cache_mb=512)
+    server = neo4j.Neo4jServer(folder, heap_mb=1_024, page_cache_mb=512, quick=False)
     url = server.start()
     try:
         return asyncio.run(_measured(lambda: Neo4jRelations(url, timeout_s=60)))

@@ -27,7 +27,8 @@ from memory.relations.port import (
 )  # fmt: skip
 from memory.relations.schema import EdgeRow, NodeRow, rows
 
-BUSY_SECONDS = 10  # another process writes for so long at most
+BUSY_SECONDS = 10.0  # another process writes for so long at most
+CACHE_KIB = 32_768  # of each connection: the upper part of a million relations' indexes
 FORMAT = 1  # of the file
 _T = TypeVar("_T")
 
@@ -81,12 +82,15 @@ ORDER BY e.at DESC, e.key
 class EmbeddedRelations:
     """The relations in one SQLite file; one connection writes, another reads, neither waits for the other."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, or begin it. Raises RelationsError when it is no file of ours or damaged."""
+    def __init__(self, path: Path, *, busy_s: float = BUSY_SECONDS) -> None:
+        """Open the file, or begin it. Raises RelationsError when it is no file of ours or damaged.
+
+        Another process's write is waited for, at most `busy_s`.
+        """
         self.path = path
         self._write_lock, self._read_lock = threading.Lock(), threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = _connect(path)
+        self._writer = _connect(path, busy_s)
         try:
             # a write that was acknowledged is on disk, and what is forgotten leaves no trace in free pages
             self._writer.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;")
@@ -95,7 +99,7 @@ class EmbeddedRelations:
                 message = f"{path}: written by another version ({found}): start it, or move the file away"
                 raise RelationsError(message)
             self._writer.executescript(f"{_TABLES} PRAGMA user_version = {FORMAT};")
-            self._reader = _connect(path)
+            self._reader = _connect(path, busy_s)
         except sqlite3.Error as error:
             self._writer.close()
             raise _said(path, error) from error
@@ -189,12 +193,14 @@ class EmbeddedRelations:
                 raise _said(self.path, error) from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    # each connection is used under its lock, by whichever thread the caller runs it in
+def _connect(path: Path, busy_s: float) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        # each connection is used under its lock, by whichever thread the caller runs it in
+        db = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+        db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     except sqlite3.Error as error:
         raise _said(path, error) from error
+    return db
 
 
 @contextmanager

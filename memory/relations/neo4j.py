@@ -9,6 +9,7 @@ from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from neo4j import AsyncGraphDatabase, AsyncTransaction, Record
 from neo4j.exceptions import (
@@ -32,6 +33,7 @@ PREPARE_SECONDS = 60.0  # constraints and indexes, once: 6 s on an empty server 
 CONNECT_SECONDS = 2.0
 LIVENESS_SECONDS = 30.0  # a connection idle for longer is asked before it is used
 LIFETIME_SECONDS = 200.0  # below the 240 s after which load balancers drop a silent connection without a word (I09)
+SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"})
 BATCH = 1_000  # rows of one transaction of a restore
 TIMED_OUT = "Neo.ClientError.Transaction.TransactionTimedOut"
 _T = TypeVar("_T")
@@ -52,6 +54,9 @@ class Neo4jRelations:
         lifetime_s: float = LIFETIME_SECONDS,
     ) -> None:
         """Nothing is sent yet. Raises RelationsError for an address that can't be one (`bolt://host:7687`)."""
+        if urlsplit(url).scheme not in SCHEMES:  # the driver would take http, as a preview
+            message = f"{url}: no address of a Neo4j server, such as bolt://localhost:7687"
+            raise RelationsError(message)
         self.url = url
         self._timeout = timeout_s
         self._prepared = False
