@@ -1,4 +1,4 @@
-"""Masking of phones, identity cards, bank cards and emails in Chinese and English text (promise 9, R-000-12).
+"""Masking of phones, cards, emails, names and addresses in Chinese and English text (promise 9, R-000-12).
 
 No pattern uses a word boundary: in Chinese text the data touches the words (case F09). A mask keeps the
 length of the text, so a span means the same in the clear and in the masked text.
@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-Kind = Literal["phone", "id_card", "bank_card", "email"]
+from memory.personal import hidden_of, personal
+
+Kind = Literal["phone", "id_card", "bank_card", "email", "name", "address"]
 Span = tuple[Kind, int, int]
 
 # What people and keyboards put between groups of digits, zero-width characters included.
@@ -76,10 +78,7 @@ def mask(text: str) -> tuple[str, list[Masked]]:
     Masking what is masked changes nothing: it goes on until nothing is found.
     """
     shown, spans = text, list[Span]()
-    while _HINT.search(folded := _fold(shown)):
-        found = list(_found(folded))
-        if not found:
-            break
+    while found := _next(_fold(shown)):
         chars = list(shown)
         for span, hidden in found:
             spans.append(span)
@@ -87,6 +86,21 @@ def mask(text: str) -> tuple[str, list[Masked]]:
                 chars[index] = "*"
         shown = "".join(chars)
     return shown, [Masked(kind, start, end, text[start:end], shown[start:end]) for kind, start, end in _merge(spans)]
+
+
+def hide(kind: Literal["name", "address"], value: str) -> str:
+    """A value that is known to be a name or an address, masked whatever its shape; of the same length."""
+    shown = mask(value)[0]
+    chars = list(shown)
+    for index in hidden_of(kind, _fold(value)):
+        chars[index] = "*"
+    return "".join(chars)
+
+
+def _next(folded: str) -> list[tuple[Span, list[int]]]:
+    """What to mask in this look: numbers first, so that a phone behind an address is no part of it."""
+    found: list[tuple[Span, list[int]]] = list(_found(folded)) if _HINT.search(folded) else []
+    return found or list(personal(folded))
 
 
 def _merge(spans: list[Span]) -> list[Span]:

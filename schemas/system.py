@@ -20,6 +20,9 @@ class SystemEvent(Model):
         "rules_loaded",
         "unsealed",
         "raw_viewed",
+        "held",
+        "hold_released",
+        "forgotten",
         "rollout",
         "checkpoint",
         "partition_paused",
@@ -55,7 +58,15 @@ class DeadLetter(Model):
     seal: Seal | None = Field(description="the exact value bytes, base64 inside the seal; null if the value was null")
     headers: tuple[tuple[str, str | None], ...] = Field(default=(), description="names and base64 values, in order")
     size: int = Field(ge=0)
+    sealed_for: Id | None = Field(
+        default=None, description="the owner of the seal's key: the conversation, or the letter; null: the topic"
+    )
     session_id: Id | None = None
     record: dict[str, Json] | None = Field(
         default=None, description="the decoded value instead of the seal, where it was readable and holds no secret"
     )
+
+    @property
+    def owner(self) -> str:
+        """Whose key the seal is under."""
+        return self.sealed_for or f"topic:{self.topic}"

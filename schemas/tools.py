@@ -9,7 +9,6 @@ from pydantic import Field
 from schemas.base import Duration, Id, Json, Millis, Model, Name, Text
 from schemas.events import Seal
 
-
 # Questions of our own, no calls of a plan: their outcomes ride on tools.results under names that no tool file can have.
 RECALL, PROFILE, MODEL = "memory.recall", "crm.profile", "model.reading"
 READINGS = frozenset({RECALL, PROFILE, MODEL})
@@ -29,6 +28,7 @@ class ToolCall(Model):
     args_sensitive: tuple[Name, ...] = ()
     args_hash: str = Field(description="hex SHA-256 of tool and clear arguments, canonical JSON")
     seal: Seal | None = Field(default=None, description="the clear sensitive arguments, as JSON")
+    seals: dict[Name, Seal] = Field(default={}, description="argument to its own seal, where several messages gave it")
     idempotency_key: Id
     purpose: Text
     expectation: Text

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from memory.sealing import KeyStore, open_key_store
+from memory.key_file import open_key_store
+from memory.sealing import KeyStore
 from schemas.errors import BadRecordError
 from schemas.partition import system_conversation
 from schemas.topics import RAW_TOPIC, TOPICS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from memory.sealing import open_key_store
+from memory.key_file import open_key_store
 from streams.clock import SystemClock
 from streams.keeper import Keeper
 from streams.keeper_source import KafkaKeeping

@@ -25,7 +25,8 @@ from typing import Any, Self
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
-from memory.sealing import KeyStore, open_key_store
+from memory.key_file import open_key_store
+from memory.sealing import KeyStore
 from schemas import codec
 from schemas.cloudevents import headers_for
 from schemas.errors import BadRecordError, InterlockError

@@ -9,6 +9,7 @@ from agents.flows.engine import wanting
 from agents.planning import calls, moves, related, wishes
 from agents.planning.desk import Desk, FlowDict
 from agents.understanding.intents import CLEAR
+from agents.understanding.normalize import MASK, SEALED
 from agents.understanding.places import likely
 from agents.understanding.rules import asks
 from schemas.messages import NormalizedMessage
@@ -60,7 +61,7 @@ def event(desk: Desk, state: FlowDict, what: str, message: NormalizedMessage) ->
 def fits(desk: Desk, state: FlowDict, message: NormalizedMessage) -> bool:
     """The message answers what the flow asks, or brings it something new, whatever its confidence."""
     node, flow, given = desk.node_of(state), desk.flow_of(state), wishes.primary(message)
-    new = _new(desk, state, given)
+    new = _new(desk, state, given, _sealed(message))
     # A new value of a slot is understood even in an unclear sentence; the confirmation shows it.
     if new and (message.intent in flow.intents or message.intent == "inform"):
         return True
@@ -109,22 +110,26 @@ def _free(slot: str | None, message: NormalizedMessage) -> str | None:
     return text if any(char.isalpha() for char in text) else None
 
 
-def _new(desk: Desk, state: FlowDict, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the flow can use of it and does not have."""
-    slots = state["slots"]
+def _new(desk: Desk, state: FlowDict, given: Mapping[str, Any], seal: dict[str, Any] | None) -> dict[str, Any]:
+    """What the flow can use of it and does not have. Two masked values may look the same: then the seals tell."""
+    slots, seals = state["slots"], state.get("seals", {})
     found = wishes.usable(desk.flow_of(state).slots, given, slots)
-    return {name: value for name, value in found.items() if slots.get(name) != value}
+    return {name: value for name, value in found.items() if slots.get(name) != value
+            or (name in SEALED and MASK in str(value) and seal is not None and seals.get(name) != seal)}  # fmt: skip
+
+
+def _sealed(message: NormalizedMessage) -> dict[str, Any] | None:
+    return message.seal.model_dump(mode="json") if message.seal is not None else None
 
 
 def took(desk: Desk, state: FlowDict, given: Mapping[str, Any], message: NormalizedMessage) -> bool:
     """`fill` from a message."""
-    seal = message.seal.model_dump(mode="json") if message.seal is not None else None
-    return fill(desk, state, given, message.ref.message_id, seal)
+    return fill(desk, state, given, message.ref.message_id, _sealed(message))
 
 
 def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message_id: str, seal: dict[str, Any] | None) -> bool:
     """Take the slots that are new; what followed from another order is forgotten. False when nothing is new."""
-    slots, new = state["slots"], _new(desk, state, given)
+    slots, new = state["slots"], _new(desk, state, given, seal)
     if not new:
         return False
     # What the shop said of one order is no fact about another.
@@ -134,6 +139,7 @@ def fill(desk: Desk, state: FlowDict, given: Mapping[str, Any], message_id: str,
     # The clear value goes where its masked one goes; without it the call could not be made.
     if seal is not None:
         state["seal"] = seal
+        state["seals"] = {**state.get("seals", {}), **{name: seal for name in SEALED if name in new}}
     desk.draft.reason("planning.slots", f"{state['flow']}: {', '.join(new)}", message_id)
     return True
 

@@ -72,12 +72,15 @@ def _made(desk: Desk, state: FlowDict, node: Node) -> ToolCall:
     sensitive = tuple(name for name in spec.sensitive_fields if name in args)
     # The clear values are not known here: they travel sealed, and only the runner of the call opens them.
     seal = state["seal"] if sensitive else None
+    kept = state.get("seals", {})
+    seals = {name: kept[name] for name in sensitive if name in kept and kept[name] != seal}
     # Over the masked arguments: the hash stands in the clear register, where clear values must not be guessable.
-    hashed = args_hash(spec.name, args, seal)
+    hashed = args_hash(spec.name, args, seal, seals)
     return ToolCall(
         call_id=desk.draft.new_id("call"), session_id=desk.session_id, plan_id=state["plan_id"],
         task_id=plans.task_id(state["plan_id"], state["node"]), skill=spec.skill, tool=spec.name, risk=spec.risk,
         args=args, args_sensitive=sensitive, args_hash=hashed, seal=Seal(**seal) if seal else None,
+        seals={name: Seal(**one) for name, one in seals.items()},
         idempotency_key=idempotency_key(state["plan_id"], state["node"], hashed), purpose=node.goal,
         expectation=f"success with {', '.join(spec.output_schema.required)}", declared_at=desk.draft.now,
         deadline=desk.draft.now + desk.config.call_deadline_ms, timeout_ms=spec.timeout_ms,

@@ -9,7 +9,9 @@ from agents.flows.engine import RefusedError, move, wanting
 from agents.flows.model import Node
 from agents.planning import calls, handover, plans, wishes
 from agents.planning.desk import Desk, FlowDict
+from agents.understanding.normalize import SEALED
 from schemas.delivery import EvidenceRef
+from schemas.events import Seal
 
 
 def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping[str, Any]) -> FlowDict:
@@ -22,6 +24,7 @@ def start(desk: Desk, flow_name: str, slots: Mapping[str, Any], message: Mapping
     state: FlowDict = {
         "flow": flow_name, "node": flow.start, "plan_id": desk.draft.new_id("plan"), "plan_version": 0,
         "slots": given, "sources": dict.fromkeys(given, message["message_id"]), "seal": message.get("seal"),
+        "seals": {name: message["seal"] for name in SEALED if name in given and message.get("seal")},
         "entries": {flow.start: 1}, "path": [flow.start], "tasks": [],
         "message_id": message["message_id"], "language": desk.language, "waiting_for": "none", "call_id": None,
         "review_id": None, "tried": {}, "choices": [], "evidence": [], "turns": 0, "concluded": "no", "code": "",
@@ -139,7 +142,11 @@ def _say(
     template = desk.pack.templates.get(template_id)
     state["choices"] = offered or [{"event": offer.event} for offer in (template.choices if template else ())]
     # The flow's language, not the last message's: an approval or a result has none.
-    if desk.say(template_id, params, language=state["language"], evidence=refs, choices=labels):
+    # The customer sees what they say yes to: the sender opens the address, here it stays masked.
+    shows_address = template is not None and "goes_to" in template.params
+    seal = state.get("seals", {}).get("address") if shows_address else None
+    if desk.say(template_id, params, language=state["language"], evidence=refs, choices=labels,
+                seal=Seal(**seal) if seal else None):  # fmt: skip
         return True
     handover.hand_over(desk, state, "claim_refused")
     return False

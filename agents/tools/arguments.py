@@ -19,12 +19,15 @@ _INJECTION = re.compile(
 )
 
 
-def args_hash(tool: str, args: Mapping[str, Any], seal: Mapping[str, Any] | None = None) -> str:
+def args_hash(tool: str, args: Mapping[str, Any], seal: Mapping[str, Any] | None = None,
+              seals: Mapping[str, Mapping[str, Any]] | None = None) -> str:  # fmt: skip
     """Hex SHA-256 of tool and arguments as canonical JSON.
 
     Where clear values travel sealed, their ciphertext takes part, so that the hash binds them too.
     """
-    bound = {"tool": tool, "args": args, "sealed": None if seal is None else seal.get("sealed")}
+    bound: dict[str, Any] = {"tool": tool, "args": args, "sealed": None if seal is None else seal.get("sealed")}
+    if seals:
+        bound["seals"] = {name: one.get("sealed") for name, one in seals.items()}
     return hashlib.sha256(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -51,7 +51,8 @@ def _schema(draft: Draft, spec: ToolSpec, call: ToolCall) -> Refusal | None:
         return Refusal(found[0][0], "; ".join(message for _, message in found))
     seal = call.seal.model_dump(mode="json") if call.seal else None
     # The hash is made anew: what is on the topic may have been written by anyone with the right to.
-    if args_hash(call.tool, call.args, seal) != call.args_hash:
+    seals = {name: one.model_dump(mode="json") for name, one in call.seals.items()}
+    if args_hash(call.tool, call.args, seal, seals) != call.args_hash:
         return Refusal("changed_arguments", "the arguments are not those that the hash was made of")
     return None
 

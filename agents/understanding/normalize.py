@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Literal
 
 import orjson
 from pydantic import ValidationError
 
 from agents.understanding.fold import fold, scrub
 from agents.understanding.port import Found, Language, Reading, Slots, Wish
-from memory.masking import mask
+from memory.masking import hide, mask
 from schemas.base import MAX_TEXT_CHARS
 from schemas.events import Seal
 from schemas.messages import Address, Evidence, MessageRef, NormalizedMessage, SecondaryIntent, TargetItem
@@ -25,7 +26,12 @@ OF_OTHER_THINGS = frozenset({
     "logistics", "change_address", "change_phone", "change_order", "points", "cancel", "invoice", "payment",
     "coupon_price", "account", "hurry_up",
 })  # fmt: skip
-_SEALED = ("phone", "address")
+MASK = "*"
+SEALED = ("phone", "address")
+_KNOWN: dict[str, Literal["name", "address"]] = {
+    "address": "address",
+    "person_name": "name",
+}  # fields whose value is hidden whatever its shape
 _EACH = 20  # pieces of evidence of one field: a message of nothing but numbers must still fit its topic
 _SHORTEST = 6  # nothing that is masked is shorter ("a@b.cn")
 
@@ -40,9 +46,9 @@ def masked(raw: str) -> str:
     chars = list(raw)
     for hit in found:
         for index in range(hit.start, hit.end):
-            if shown[index] == "*":
+            if shown[index] == MASK:
                 start, end = folded.raw(index, index + 1)  # a digit may have been said in a whole word
-                chars[start:end] = "*" * (end - start)
+                chars[start:end] = MASK * (end - start)
     return mask("".join(chars))[0]
 
 
@@ -76,19 +82,22 @@ def normalized(
 ) -> NormalizedMessage:
     """The message of a reading. Raises ValidationError for a reading that the contract refuses."""
     main, *others = reading.wishes or (Wish("", 0.0),)  # a reading without a wish is refused like any broken one
+    shown = _shown(raw, reading.evidence)
     return NormalizedMessage(
         ref=ref, intent=main.intent, confidence=main.confidence,
-        evidence=tuple(map(_evidence, _first_of_each(reading.evidence))),
-        urgency=reading.urgency, language=reading.language, sentiment=reading.sentiment, text=_text(raw),
+        evidence=tuple(_evidence(found, raw, shown) for found in _first_of_each(reading.evidence)),
+        urgency=reading.urgency, language=reading.language, sentiment=reading.sentiment, text=_text(shown),
         target_item=_item(main.slots), amount=main.slots.amount, address=_address(main.slots),
         time_reference=reading.time_reference, secondary_intents=tuple(map(_secondary, others)),
-        return_words=reading.return_words, reason=None if reading.reason is None else _hidden(reading.reason),
+        return_words=reading.return_words, reason=None if reading.reason is None else _part(reading.reason, raw, shown),
         seal=_seal(reading, seal), marks=marks,
     )  # fmt: skip
 
 
-def _evidence(found: Found) -> Evidence:
-    return Evidence(field=found.field, value=_hidden(found.value), start=found.start, end=found.end)
+def _evidence(found: Found, raw: str, shown: str) -> Evidence:
+    span = slice(found.start, found.end)
+    value = scrub(shown[span]) if raw[span] == found.value else _hidden(found.value, found.field)
+    return Evidence(field=found.field, value=value, start=found.start, end=found.end)
 
 
 def _first_of_each(evidence: Iterable[Found]) -> Iterator[Found]:
@@ -102,7 +111,7 @@ def _first_of_each(evidence: Iterable[Found]) -> Iterator[Found]:
 def unreadable(raw: str, ref: MessageRef, language: Language) -> NormalizedMessage:
     """A message whose reading fails the schema goes to a person, and is not tried again (R-002-04)."""
     return NormalizedMessage(ref=ref, intent="human", confidence=0.0, evidence=(), language=language,
-                             sentiment="neutral", text=_text(raw), marks=(UNREADABLE,))  # fmt: skip
+                             sentiment="neutral", text=_text(masked(raw)), marks=(UNREADABLE,))  # fmt: skip
 
 
 def first_fault(error: ValidationError) -> str:
@@ -111,11 +120,31 @@ def first_fault(error: ValidationError) -> str:
     return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
-def _text(raw: str) -> str:
-    return scrub(masked(raw))[:MAX_TEXT_CHARS]
+def _shown(raw: str, evidence: Iterable[Found] = ()) -> str:
+    """Masked by shape, and where the reader found a name or an address that only the context tells."""
+    chars = list(masked(raw))
+    for found in evidence:
+        kind, span = _KNOWN.get(found.field), slice(found.start, found.end)
+        if kind is not None:
+            hidden = hide(kind, raw[span])
+            chars[span] = [MASK if MASK in pair else pair[0] for pair in zip(chars[span], hidden, strict=True)]
+    return "".join(chars)
 
 
-def _hidden(value: str) -> str:
+def _text(shown: str) -> str:
+    return scrub(shown)[:MAX_TEXT_CHARS]
+
+
+def _part(value: str, raw: str, shown: str) -> str:
+    """A value as it is shown where it stands in the text: its cue may lie outside it."""
+    at = raw.find(value)
+    return scrub(shown[at : at + len(value)]) if at >= 0 else _hidden(value)
+
+
+def _hidden(value: str, field: str = "") -> str:
+    kind = _KNOWN.get(field)
+    if kind is not None:
+        return scrub(hide(kind, value))
     if len(value) < _SHORTEST or (value.isascii() and value.isalpha()):
         return scrub(value)
     return scrub(mask(value)[0])
@@ -131,7 +160,7 @@ def _item(slots: Slots) -> TargetItem | None:
 def _address(slots: Slots) -> Address | None:
     if not (slots.address or slots.phone):
         return None
-    return Address(text=_hidden(slots.address or ""), phone=_hidden(slots.phone) if slots.phone else None)
+    return Address(text=_hidden(slots.address or "", "address"), phone=_hidden(slots.phone) if slots.phone else None)
 
 
 def _secondary(wish: Wish) -> SecondaryIntent:
@@ -143,8 +172,8 @@ def _seal(reading: Reading, seal: Sealer) -> Seal | None:
     """The clear values of masked slots, by field; of two of a field the first counts."""
     clear: dict[str, str] = {}
     for wish in reading.wishes:
-        for name in _SEALED:
+        for name in SEALED:
             value = getattr(wish.slots, name)
-            if value and "*" not in value and _hidden(value) != value:
+            if value and MASK not in value and _hidden(value, name) != value:
                 clear.setdefault(name, value)
     return seal(orjson.dumps(clear, option=orjson.OPT_SORT_KEYS)) if clear else None

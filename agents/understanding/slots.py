@@ -58,7 +58,8 @@ _CHOICE = re.compile(r"(?:我?选|第)? ?(?:option |number |no\.? ?)?(?P<number>
 
 def sensitive(text: str) -> list[Hit]:
     """Phones, cards and emails. A phone that was masked upstream, its key gone, is still known as one."""
-    hits: list[Hit] = [(found.kind, found.plain, found.start, found.end) for found in mask(text)[1]]
+    hits: list[Hit] = [(found.kind, found.plain, found.start, found.end) for found in mask(text)[1]
+                       if found.kind not in ("name", "address")]  # fmt: skip
     hits += [("phone", match[0], *match.span()) for match in _MASKED_PHONE.finditer(text)]
     return hits
 

@@ -152,7 +152,7 @@ def resume(
 
 
 def _keys(settings: Settings) -> KeyStore:
-    from memory.sealing import open_key_store
+    from memory.key_file import open_key_store
 
     return open_key_store(settings.data_dir, settings.master_key_file)
 

@@ -97,7 +97,7 @@ def _send(settings: Settings, file: Path, total: int) -> int:
 
 
 def _records(settings: Settings, file: Path, partitions: int) -> Iterator[Outgoing]:
-    from memory.sealing import open_key_store
+    from memory.key_file import open_key_store
     from streams.clock import SystemClock
     from streams.intake import channel_event_record, intake
 

@@ -9,12 +9,13 @@ from typing import Any
 import orjson
 
 from agents.tools.spec import ToolSpec
-from memory.masking import mask
+from memory.masking import hide, mask
 from schemas.tools import ToolError
 
 MAX_ROWS = 50  # of a list in a result; the rest as a count (R-004-07)
 MAX_TEXT = 2_000
 _PERSONAL = frozenset({"address", "phone", "email", "id_card"})  # masked in every result (promise 9)
+_NAMES = frozenset({"customer_name", "full_name", "receiver", "recipient", "contact"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,12 @@ def refusal(answer: Answer) -> ToolError | None:
     body = _object(answer.body)
     error = body.get("error")
     if isinstance(error, dict):
-        return ToolError(code=_code(error.get("code"), answer.status), message=str(error.get("message", ""))[:MAX_TEXT])
+        return ToolError(
+            code=_code(error.get("code"), answer.status), message=mask(str(error.get("message", "")))[0][:MAX_TEXT]
+        )
     if body.get("errcode") not in (None, 0):
         return ToolError(code=_code(f"errcode_{body['errcode']}", answer.status),
-                         message=str(body.get("errmsg", ""))[:MAX_TEXT])  # fmt: skip
+                         message=mask(str(body.get("errmsg", "")))[0][:MAX_TEXT])  # fmt: skip
     if answer.status >= 400:
         return ToolError(code=f"http_{answer.status}", message=f"the service answered {answer.status}")
     return None
@@ -60,6 +63,8 @@ def recorded(spec: ToolSpec, data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shown(name: str, value: Any, hidden: frozenset[str] | set[str]) -> Any:
     if isinstance(value, str):
+        if name == "address" or name in _NAMES:
+            return hide("address" if name == "address" else "name", value)
         return mask(value)[0] if name in hidden else value
     if isinstance(value, dict):
         return {inner: _shown(inner, part, hidden) for inner, part in value.items()}

@@ -1,5 +1,7 @@
 """The web channel's outbox: one row a message, stored before the send is answered, read by the event streams.
 
+A row is sealed whole under its conversation's key: what the customer is shown is nobody else's to read.
+
 A resend raises the attempt and moves the one row to the end, so a client sees the message again but
 keeps one (A13); a repeat of an attempt that is stored changes nothing.
 """
@@ -14,7 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
+from memory.sealing import KeyStore, open_seal, seal
 from schemas.delivery import OutboundMessage
+from schemas.events import Seal
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +54,13 @@ class Kept:
 class Outbox:
     """A SQLite file, or memory for the in-memory pipeline. Belongs to one event loop."""
 
-    def __init__(self, path: Path | None, now_ms: Callable[[], int]) -> None:
+    def __init__(self, path: Path | None, now_ms: Callable[[], int], keys: KeyStore | None = None) -> None:
+        """`keys` may only be missing where nothing is kept, in memory."""
         self._now = now_ms
+        self._keys = keys
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
         # full: a 202 makes the message `sent`, so it must survive a power cut
-        self._db.executescript("pragma journal_mode=wal; pragma synchronous=full;" + _TABLE)
+        self._db.executescript("pragma journal_mode=wal; pragma synchronous=full; pragma secure_delete=on;" + _TABLE)
         self._waiting: list[tuple[str, OutboundMessage, asyncio.Future[Kept]]] = []
         self._news: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
 
@@ -70,7 +78,14 @@ class Outbox:
         rows = self._db.execute(
             "select seq, message_id, attempt, message from outbox where conversation = ? and seq > ? order by seq "
             "limit ?", (conversation, seq, limit))  # fmt: skip
-        return [Stored(*row) for row in rows]
+        opened = [(row, self._opened(conversation, row[3])) for row in rows]
+        return [Stored(*row[:3], message) for row, message in opened if message is not None]
+
+    def forget(self, conversation: str) -> int:
+        """Remove the conversation's rows, from the file's log, too; how many those were."""
+        count = self._db.execute("delete from outbox where conversation = ?", (conversation,)).rowcount
+        self._db.execute("pragma wal_checkpoint(truncate)")
+        return count
 
     def newest(self) -> int:
         """The highest place that any message ever had; 0 in a new file."""
@@ -139,6 +154,19 @@ class Outbox:
         now = self._now()
         self._db.execute(
             "insert or replace into outbox(message_id, conversation, attempt, at, message) values (?, ?, ?, ?, ?)",
-            (message.message_id, conversation, message.attempt, now, message.model_dump_json()),
+            (message.message_id, conversation, message.attempt, now, self._closed(conversation, message)),
         )  # autoincrement: a replaced row gets a place that no row ever had
         return Kept(new=True, at=now)
+
+    def _closed(self, conversation: str, message: OutboundMessage) -> str:
+        plain = message.model_dump_json()
+        if self._keys is None:
+            return plain
+        return seal(self._keys, conversation, plain.encode()).model_dump_json()
+
+    def _opened(self, conversation: str, stored: str) -> str | None:
+        """The message as JSON; None when its key was destroyed: the customer is forgotten."""
+        if self._keys is None:
+            return stored
+        opened = open_seal(self._keys, Seal(**orjson.loads(stored)), conversation)
+        return None if opened is None else opened.decode()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from memory.sealing import open_key_store
+from memory.key_file import open_key_store
 from streams.channels.spool import Spool
 from streams.clock import SystemClock
 from streams.gateway.app import DAY_MS, Gateway
@@ -130,8 +130,8 @@ async def run_gateway(settings: Settings, listener: socket.socket, stop: asyncio
 
     clock = SystemClock()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    outbox = Outbox(settings.data_dir / "outbox.sqlite", clock.now_ms)
     keys = open_key_store(settings.data_dir, settings.master_key_file)
+    outbox = Outbox(settings.data_dir / "outbox.sqlite", clock.now_ms, keys)
     sender = KafkaSender(settings, broken)
     spool = Spool(settings.data_dir / "spool.sqlite")
     gateway = Gateway(settings, sender, outbox, keys, clock, spool=spool)

@@ -13,7 +13,8 @@ from agents.planning.pack import load_pack
 from agents.tools.spec import SpecError, Tools
 from memory.facts.opening import open_facts
 from memory.facts.port import FactStore
-from memory.sealing import KeyStore, open_key_store, open_seal
+from memory.key_file import open_key_store
+from memory.sealing import KeyStore, open_seal
 from schemas.events import Seal
 from streams.channels.registry import senders_of
 from streams.clock import SystemClock

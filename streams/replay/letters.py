@@ -80,9 +80,9 @@ def exact_bytes(letter: Letter, keys: KeyStore) -> bytes | None:
     """
     if letter.letter.seal is None:
         return None if letter.letter.record is None else orjson.dumps(letter.letter.record)
-    value = open_seal(keys, letter.letter.seal, f"topic:{letter.letter.topic}")
+    value = open_seal(keys, letter.letter.seal, letter.letter.owner)
     if value is None:
-        message = f"{letter.reference}: the key of topic {letter.letter.topic} was destroyed, its bytes are gone"
+        message = f"{letter.reference}: the key of {letter.letter.owner} was destroyed, its bytes are gone"
         raise LetterError(message)
     return value
 

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 from memory.sealing import KeyStore, seal
-from schemas.base import Model
+from schemas.base import MAX_CONVERSATION_CHARS, Model
 from schemas.errors import BadRecordError
 from schemas.partition import system_conversation
 from schemas.step import Draft, Input, State
@@ -59,15 +59,18 @@ class DeadLetterLimit:
 
 
 def letter_of(keys: KeyStore, record: Record, error: BadRecordError, session_id: str | None = None) -> DeadLetter:
-    """The record's exact bytes, sealed under its topic's key, and why it could not be processed."""
-    value = record.value
+    """The record's exact bytes, sealed, and why it could not be processed.
+
+    Under its conversation's key, or one of its own where it names no conversation: so a customer can be forgotten.
+    """
+    value, owner = record.value, _owner(record)
     return DeadLetter(
         topic=record.topic, partition=record.partition, offset=record.offset, time=record.time,
         reason=error.reason, code=error.code, field=error.field or None,
         key=None if record.key is None else _text(record.key),
-        seal=None if value is None else seal(keys, f"topic:{record.topic}", value, context=_place(record).encode()),
+        seal=None if value is None else seal(keys, owner, value, context=_place(record).encode()),
         headers=tuple((name, None if part is None else _text(part)) for name, part in record.headers),
-        size=0 if value is None else len(value), session_id=session_id,
+        size=0 if value is None else len(value), sealed_for=None if value is None else owner, session_id=session_id,
     )  # fmt: skip
 
 
@@ -132,6 +135,15 @@ def resume(draft: Draft, cause: Input) -> None:
     ):
         draft.delete("runtime", "paused", event.subject)
         draft.reason("runtime.partition_resumed", f"{event.subject} goes on, said {event.by}", cause.id)
+
+
+def _owner(record: Record) -> str:
+    try:
+        key = (record.key or b"").decode()
+    except UnicodeDecodeError:
+        key = ""
+    plain = key.count("/") == 2 and len(key) <= MAX_CONVERSATION_CHARS and key.isprintable()
+    return key if plain and not key.startswith("~") else f"letter:{_place(record)}"
 
 
 def _place(record: Record) -> str:

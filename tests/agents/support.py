@@ -26,6 +26,7 @@ from schemas.state import ConversationState
 from schemas.step import MISSING, Draft, Input, Step, look
 from schemas.system import TimerFired
 from schemas.tools import ToolCall, ToolError, ToolResult
+from streams.effects.unseal import unmasked
 
 T0 = 1_767_578_400_000
 PACK = load_pack()
@@ -35,6 +36,12 @@ _FOLLOWING = {"messages.normalized", "tools.calls"}  # emits that are read again
 
 def _sealer(_conversation: str, plaintext: bytes, _context: bytes) -> Seal:
     return Seal(key_id="k", nonce="bm9uY2Vub25jZQ==", sealed=plaintext.hex())
+
+
+def opened(sealed: Seal) -> dict[str, Any]:
+    """What the tests' own seal holds."""
+    found: dict[str, Any] = orjson.loads(bytes.fromhex(sealed.sealed))
+    return found
 
 
 class Chat:
@@ -89,7 +96,8 @@ class Chat:
         ]
         self.state = apply(self.state, {
             "conversation": self.key, "base": self.state["version"], "version": self.state["version"] + 1,
-            "now": draft.now, "changes": changes, "emits": [{"topic": emit.topic} for emit in decision.emits],
+            "now": draft.now, "changes": changes,
+            "emits": [{"topic": emit.topic, "key": emit.key} for emit in decision.emits],
             "cause": {"topic": draft.cause.topic, "offset": self._offset, "time": self.now, "id": draft.cause.id},
         })  # fmt: skip
         for path, _, after in decision.changes:
@@ -185,8 +193,10 @@ class Chat:
         return [one for _, one in self.emitted if isinstance(one, OutboundMessage)]
 
     def text(self) -> str:
-        """The last message's words."""
-        return self.all_said()[-1].text
+        """The last message's words, with the address that its sender opens."""
+        last = self.all_said()[-1]
+        address = None if last.seal is None else opened(last.seal).get("address")
+        return last.text if address is None else unmasked(last.text, address)
 
     def requests(self) -> list[HumanRequest]:
         """Everything that people were asked."""

@@ -130,7 +130,9 @@ def test_after_a_recall_the_next_message_counts() -> None:
     message = heard.read("地址改成B路2号", "m-212", T0 + 40_000)
 
     assert message.address is not None
-    assert ("change_address", "B路2号") == (message.intent, message.address.text)
+    assert ("change_address", "****") == (message.intent, message.address.text)
+    assert message.seal is not None
+    assert {"address": "B路2号"} == orjson.loads(open_seal(heard.keys, message.seal, heard.id) or b"")
 
 
 def test_a_recall_that_comes_first_is_remembered() -> None:

@@ -185,7 +185,7 @@ def differs(case: Case, letter: DeadLetter, keys: KeyStore) -> str:
     if letter.code == ORPHAN:
         return _orphan_differs(case, letter)
     try:
-        value = None if letter.seal is None else open_seal(keys, letter.seal, f"topic:{letter.topic}")
+        value = None if letter.seal is None else open_seal(keys, letter.seal, letter.owner)
     except SealError as error:
         return str(error)
     parts = {

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from memory.sealing import open_key_store
+from memory.key_file import open_key_store
 from schemas.topics import INPUT_TOPICS, RAW_TOPIC
 from streams.reader import KafkaSource
 from tests.chaos.stand import Process, Stand, StandError, stand

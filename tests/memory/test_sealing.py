@@ -9,17 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.sealing import (
-    FileKeyStore,
-    KeyStore,
-    MemoryKeyStore,
-    SealError,
-    derived_nonce,
-    load_master_key,
-    open_key_store,
-    open_seal,
-    seal,
-)
+from memory.key_file import FileKeyStore, open_key_store
+from memory.master_keys import load_master_key
+from memory.sealing import KeyStore, MemoryKeyStore, SealError, derived_nonce, open_seal, seal
 
 OWNER = "shop-1/web/wang"
 CLEAR = "手机号13800000000".encode()

@@ -98,7 +98,7 @@ async def test_bad_raw_records_are_dead_letters_with_their_exact_bytes(rig: Rig)
     dead = [orjson.loads(record.value or b"") for record in rig.records("channel.raw.dlq")]
     assert [(2, 1, "not_json"), (2, 2, "empty")] == [(one["partition"], one["offset"], one["code"]) for one in dead]
     sealed = Seal.model_validate_json(orjson.dumps(dead[0]["seal"]))
-    assert b'{"id": "p-1' == open_seal(keys, sealed, "topic:channel.raw")
+    assert b'{"id": "p-1' == open_seal(keys, sealed, dead[0]["sealed_for"])
     assert [["x", None], ["x", base64.b64encode(b"\xff").decode()]] == dead[0]["headers"]
     assert metrics.value("interlock_dead_letters_total", "channel.raw", "not_json") == 1
     assert len(rig.records("channel.events")) == 2

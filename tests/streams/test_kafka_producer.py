@@ -12,7 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memory.sealing import MemoryKeyStore, open_key_store, open_seal
+from memory.key_file import open_key_store
+from memory.sealing import MemoryKeyStore, open_seal
 from schemas.events import ChannelEvent
 from streams.foreign import of_record
 from streams.producer import AsyncProducer, NotDeliveredError, Producer

@@ -90,7 +90,7 @@ async def test_one_refused_write_of_a_batch_is_a_dead_letter(tmp_path: Path) -> 
     assert (9, 1) == (bench.outcome("applied"), bench.outcome("refused"))
     (letter,) = letters(LocalSource(bench.log.records(f"{MEMORY_TOPIC}.dlq"), PARTITIONS), [MEMORY_TOPIC])
     assert ("refused", "the store of facts: never") == (letter.letter.code, letter.letter.reason)
-    clear = open_seal(bench.keys, Seal.model_validate(letter.letter.seal), f"topic:{MEMORY_TOPIC}")
+    clear = open_seal(bench.keys, Seal.model_validate(letter.letter.seal), letter.letter.owner)
     assert clear == bench.log.records(MEMORY_TOPIC)[4].value
     assert 10 == sum(bench.offsets.values())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.agents.planning.test_refunds import ONE_LINE
-from tests.agents.support import Chat, order, refunded
+from tests.agents.support import Chat, opened, order, refunded
 
 CHANGE = "1003的地址改成上海市静安区A路1号"
 
@@ -27,7 +27,8 @@ def test_a_recalled_change_is_cancelled_and_the_next_one_counts() -> None:
     chat.say("确认")
 
     changes = [call for call in chat.calls() if call.tool == "change_address"]
-    assert ["上海市静安区B路2号"] == [call.args["address"] for call in changes]
+    assert ["上海市静安区****"] == [call.args["address"] for call in changes]
+    assert ["上海市静安区B路2号"] == [opened(call.seal)["address"] for call in changes if call.seal]
 
 
 def test_a_recall_is_no_turn() -> None:

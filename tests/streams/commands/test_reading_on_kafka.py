@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner, Result
 
-from memory.sealing import open_key_store, seal
+from memory.key_file import open_key_store
+from memory.sealing import seal
 from schemas.system import DeadLetter, SystemEvent
 from streams.broker import EmbeddedKafka
 from streams.cli import build

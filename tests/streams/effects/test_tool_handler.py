@@ -300,8 +300,8 @@ async def test_sealed_arguments_are_opened_for_the_request_only() -> None:
         order = await b.shop.get("/orders/1006", params={"customer_id": "c-zh-address"})
 
         assert (clear["address"], clear["phone"]) == (order.json()["address"], order.json()["phone"])
-        assert ("success", "示例市新路2号 139****5678") == (result.status, (result.after or {})["address"])
-        assert "13912345678" not in result.model_dump_json()
+        assert ("success", "示例市**** ***********") == (result.status, (result.after or {})["address"])
+        assert not any(value in result.model_dump_json() for value in ("13912345678", "新路2号"))
 
 
 @virtual

@@ -58,15 +58,15 @@ def test_the_exact_bytes_come_out_of_the_seal() -> None:
 
 
 def test_a_destroyed_key_is_said() -> None:
-    """When the topic's key was destroyed the bytes are gone, and that is what one is told (promise 9)."""
+    """When the customer's key was destroyed the bytes are gone, and that is what one is told (promise 9)."""
 
     async def body(world: MemoryWorld) -> None:
         append(world, "channel.events", REFUND.encode(), RUBBISH, world.interlock.partition_of(REFUND))
         await world.interlock.settle()
 
     recorded = record(body)
-    recorded.keys.destroy("topic:channel.events")
-    with pytest.raises(LetterError, match=r"the key of topic channel\.events was destroyed"):
+    recorded.keys.destroy(REFUND)
+    with pytest.raises(LetterError, match=f"the key of {REFUND} was destroyed"):
         exact_bytes(next(letters(recorded.source)), recorded.keys)
 
 

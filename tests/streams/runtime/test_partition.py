@@ -73,7 +73,7 @@ def test_unreadable_record_is_a_dead_letter_with_its_bytes() -> None:
         await lock.settle()
 
         (letter,) = values(lock, "channel.events.dlq")
-        clear = open_seal(lock.ports.keys, Seal(**letter["seal"]), "topic:channel.events")
+        clear = open_seal(lock.ports.keys, Seal(**letter["seal"]), WHO)
         assert (bad, WHO.encode(), 0) == (clear, base64.b64decode(letter["key"]), letter["offset"])
         assert letter["reason"]
         assert ["hello"] == heard(lock)
