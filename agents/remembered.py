@@ -68,8 +68,8 @@ def _loaded(draft: Draft, result: ToolResult) -> None:
         return
     draft.set(profile, "memory", "profile")
     for what, why in profile["unavailable"].items():
-        rule = "memory.profile_unavailable" if what == "crm" else "memory.recall_unavailable"
-        draft.reason(rule, f"{what}: {why}", result.result_id)
+        part = "profile" if what == "crm" else "recall"
+        draft.reason(f"memory.{part}_unavailable", f"{part} unavailable: {why}", result.result_id)
     if "crm" not in profile["unavailable"]:
         left = ", ".join(f"{number} {name}" for name, number in profile["left_out"].items())
         told = f"{len(profile['orders'])} orders, {len(profile['problems'])} problems, {len(profile['facts'])} facts"
