@@ -15,7 +15,7 @@ from memory.facts import backup, superseding
 from memory.facts.port import Fact, FactsError, FactsUnavailableError, Hit, PutResult, Refused
 from memory.facts.ranking import fact_text, newest, ranked
 from memory.facts.shop_file import ShopFile, Where
-from memory.facts.vectors import HashedVectors, Vector, Vectors, unfit
+from memory.facts.vectors import HashedVectors, Vectors
 
 BUSY_SECONDS = 5.0  # a batch takes well under one
 _T = TypeVar("_T")
@@ -40,7 +40,7 @@ class EmbeddedFacts:
         failed: list[Refused] = []
         good: dict[str, list[tuple[Fact, Vector]]] = {}
         for fact, vector in zip(facts, vectors, strict=True):
-            reason = unfit(vector, self._vectors)
+            reason = superseding.refusal(fact, vector, self._vectors)
             if reason:
                 failed.append(Refused(fact.write_id, reason))
             else:

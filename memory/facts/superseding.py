@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from memory.facts.port import Fact
+from memory.facts.vectors import Vector, Vectors, unfit
+
+SUMMARY_MAX = 500  # characters; longer is a conversation, not what is known from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,13 @@ def plan(facts: Sequence[Fact], current: Mapping[UUID, Fact], replaced: Collecti
             trail[old.trail_id] = replace(old, active=False)
         now[fact.id] = replace(fact, supersedes=old.write_id if old is not None else "")
     return Plan(trail, now)
+
+
+def refusal(fact: Fact, vector: Vector, vectors: Vectors) -> str:
+    """Why a fact is not stored; empty when it is."""
+    if len(fact.summary) > SUMMARY_MAX:
+        return f"a summary of {len(fact.summary)} characters, at most {SUMMARY_MAX}: a fact is no chat (R-002-18)"
+    return unfit(vector, vectors)
 
 
 def newest_first(facts: Sequence[Fact]) -> list[Fact]:

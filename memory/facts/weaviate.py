@@ -16,7 +16,7 @@ from memory.facts import backup, superseding
 from memory.facts.backup import decode, encode
 from memory.facts.port import Fact, FactsError, FactsUnavailableError, Hit, PutResult, Refused
 from memory.facts.ranking import fact_text, newest, ranked
-from memory.facts.vectors import HashedVectors, Vector, Vectors, tokens, unfit
+from memory.facts.vectors import HashedVectors, Vector, Vectors, tokens
 from memory.facts.weaviate_client import QUERY_SECONDS, Connection, for_good
 
 WRITE_SECONDS = 10.0  # one batch
@@ -46,7 +46,7 @@ class WeaviateFacts:
         refused: dict[str, str] = {}
         shops: dict[str, list[tuple[Fact, Vector]]] = {}
         for fact, vector in zip(facts, vectors, strict=True):
-            reason = unfit(vector, self._vectors)
+            reason = superseding.refusal(fact, vector, self._vectors)
             if reason:
                 refused[fact.write_id] = reason
             else:

@@ -86,6 +86,14 @@ async def first_one_bad(store: FactStore, shop: Shop, _folder: Path) -> None:
     assert (1, 1) == (len(result.stored), len(result.failed))
 
 
+async def no_chat(store: FactStore, shop: Shop, _folder: Path) -> None:
+    """A text too long to be a summary is refused with the reason: facts are no copies of chats (R-002-18)."""
+    result = await store.put([shop.fact("customer: hello. agent: hello. " * 20, "a"), shop.fact("likes tea", "b")])
+
+    assert (["w1"], ("w2",)) == ([one.write_id for one in result.failed], result.stored)
+    assert "no chat" in result.failed[0].reason
+
+
 async def exact_session(store: FactStore, shop: Shop, _folder: Path) -> None:
     """Finding and deleting session sess_1 never touches sess_1_old, SESS_1 or "sess_1 2" (case I05)."""
     sessions = ["sess_1", "sess_1_old", "SESS_1", "sess_1 2", "old sess_1", "sess-1"]
@@ -267,7 +275,7 @@ async def bad_backups(store: FactStore, shop: Shop, folder: Path) -> None:
 
 
 CHECKS = (
-    repeated_batch, late_repeat, partial_failure, first_one_bad, exact_session, exact_customer, chinese_words,
+    repeated_batch, late_repeat, partial_failure, first_one_bad, no_chat, exact_session, exact_customer, chinese_words,
     across_languages, contradiction, correction_rolled_back, same_key_in_one_batch, ended_key, filters, shops_apart,
     fresh_facts, exact_text, one_ranking, no_letters, backup_and_restore, bad_backups,
 )  # fmt: skip
