@@ -18,6 +18,7 @@ SUITES = {
     "turns": {"turns_per_s": "1/s", "turn_latency_p95": "ms", "copy_limit": "1/s"},
     "recovery": {"recovery_100k": "s"},
     "windows": {"windows_p95": "ms", "tokens_saved": "%"},
+    "snapshots": {"snapshot_pause": "ms", "snapshot_copy_share": "%", "snapshot_restore": "s"},
     "facts": {"recall_p95": "ms", "recall_shop_p95": "ms"},
 }
 CHAOS = {"forks": "versions", "recovery_lost": "records", "effects_double": "effects"}
