@@ -170,7 +170,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _packed(rows: list[Row]) -> bytes:
-    """Two lines a row, the second the state as it is (no line feed stands in canonical JSON), empty for a deleted one."""
+    """Two lines a row, the second the state as it is (canonical JSON has no line feed), empty for a deleted one."""
     lines = [line for name, kind, version, body, due in rows
              for line in (orjson.dumps([name, kind, version, due]), body or b"")]  # fmt: skip
     return bytes(cramjam.zstd.compress(b"\n".join(lines), 1))  # higher levels cost more than they save
