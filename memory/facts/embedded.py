@@ -15,7 +15,7 @@ from memory.facts import backup, superseding
 from memory.facts.port import Fact, FactsError, FactsUnavailableError, Hit, PutResult, Refused
 from memory.facts.ranking import fact_text, newest, ranked
 from memory.facts.shop_file import ShopFile, Where
-from memory.facts.vectors import HashedVectors, Vectors
+from memory.facts.vectors import HashedVectors, Vector, Vectors
 
 BUSY_SECONDS = 5.0  # a batch takes well under one
 _T = TypeVar("_T")
