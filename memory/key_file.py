@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS keys (owner TEXT PRIMARY KEY, key_id TEXT NOT NULL UN
 CREATE TABLE IF NOT EXISTS epoch (id INTEGER PRIMARY KEY CHECK (id = 1), destroyed INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS holds (owner TEXT PRIMARY KEY, reason TEXT NOT NULL, held_by TEXT NOT NULL,
     at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS forgotten (owner TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
 INSERT OR IGNORE INTO epoch VALUES (1, 0);
 """
 
@@ -104,6 +105,20 @@ class FileKeyStore:
             row = self._db.execute("SELECT reason, held_by, at FROM holds WHERE owner = ?", (owner,)).fetchone()
             return None if row is None else Hold(*row)
 
+    def forget(self, owner: str, at: int) -> bool:
+        """See KeyStore."""
+        with self._lock:
+            gone = self.destroy(owner)
+            with self._changing() as db:
+                db.execute("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", (owner, at))
+            return gone
+
+    def forgotten(self, owner: str) -> int | None:
+        """See KeyStore."""
+        with self._lock:
+            row = self._db.execute("SELECT at FROM forgotten WHERE owner = ?", (owner,)).fetchone()
+            return None if row is None else int(row[0])
+
     def wrap_anew(self) -> int:
         """Wrap every key by the newest master key; how many were not yet. Interrupted, it is simply run again."""
         with self._lock:
@@ -113,6 +128,13 @@ class FileKeyStore:
             count = sum(self._wrap_some(rows) for rows in self._batches())
             self._empty_log()
             return count
+
+    def old(self) -> int:
+        """How many keys are not wrapped by the newest master key."""
+        with self._lock:
+            self._refresh()
+            return sum(not self._wrapper.is_current(key_id, wrapped)
+                       for rows in self._batches() for _, key_id, wrapped in rows)  # fmt: skip
 
     def count(self) -> int:
         """See KeyStore."""

@@ -61,6 +61,14 @@ class KeyStore(Protocol):
         """
         ...
 
+    def forget(self, owner: str, at: int) -> bool:
+        """`destroy`, remembered with its time (milliseconds), so that nobody brings back what came before it."""
+        ...
+
+    def forgotten(self, owner: str) -> int | None:
+        """When the owner was forgotten last."""
+        ...
+
     def hold(self, owner: str, hold: Hold | None) -> None:
         """Put the owner under a legal hold, or (None) end it."""
         ...
@@ -116,6 +124,7 @@ class MemoryKeyStore:
         self._by_owner: dict[str, tuple[str, bytes]] = {}
         self._by_id: dict[str, bytes] = {}
         self._holds: dict[str, Hold] = {}
+        self._forgotten: dict[str, int] = {}
 
     def key_for(self, owner: str) -> tuple[str, bytes]:
         """See KeyStore."""
@@ -140,6 +149,16 @@ class MemoryKeyStore:
         if entry:
             del self._by_id[entry[0]]
         return entry is not None
+
+    def forget(self, owner: str, at: int) -> bool:
+        """See KeyStore."""
+        gone = self.destroy(owner)
+        self._forgotten[owner] = at
+        return gone
+
+    def forgotten(self, owner: str) -> int | None:
+        """See KeyStore."""
+        return self._forgotten.get(owner)
 
     def hold(self, owner: str, hold: Hold | None) -> None:
         """See KeyStore."""

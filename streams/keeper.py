@@ -143,6 +143,10 @@ class Keeper:
             if self._standing(heard.get(source) or self._heard.get(source), position, envelope.previous):
                 return None
             heard[source] = position
+        forgotten = self._keys.forgotten(key_of(write.key).conversation)
+        if forgotten is not None and record.time <= forgotten:  # the log is read again: nobody comes back by it
+            self._count("forgotten", 1)
+            return None
         return _Read(record, write)
 
     def _standing(self, heard: tuple[int, int] | None, position: tuple[int, int], previous: Previous | None) -> bool:

@@ -156,7 +156,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("interlock_security_refusals_total", "counter", ("kind",), "Pushes of channels that look like attacks (B21)",
            {"kind": ("signature", "replay", "entity", "downgrade")}),
     Metric("interlock_keeper_writes_total", "counter", ("outcome",), "Memory writes, by what the keeper did with them",
-           {"outcome": ("applied", "repeated", "refused", "unreadable", "overtaken", "set_aside")}),
+           {"outcome": ("applied", "repeated", "refused", "unreadable", "overtaken", "set_aside", "forgotten")}),
     Metric("interlock_keeper_retries_total", "counter", ("name",), "Tries that a store of the memory did not answer",
            {"name": ("facts", "relations")}),
     Metric("interlock_keeper_waiting_seconds", "gauge", ("name",), "For how long writes have waited for the store",

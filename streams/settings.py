@@ -122,6 +122,12 @@ class Settings(BaseSettings):
     keeper_port: Port = Field(default=9110, description="port of the keeper's metrics; 0: a free one")
     backups_kept: int = Field(default=20, ge=1, description="full backups of the stores, made before each rollback")
     master_key_file: Path | None = Field(default=None, description="32 bytes, base64; default data_dir/master.key")
+    unseal_roles: dict[str, tuple[Literal["investigator", "privacy"], ...]] = Field(
+        default={}, description='who may open seals (investigator), forget and hold (privacy): {"li": ["privacy"]}'
+    )
+    topic_retention_days: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default={}, description='kept on these topics instead of what their manifest says: {"channel.events": 365}'
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
         default="INFO", description="what is logged at least"
     )

@@ -70,11 +70,17 @@ def wanted_config(topic: Topic, settings: Settings) -> dict[str, str]:
         "message.timestamp.type": "LogAppendTime",
         # one replica may be away
         "min.insync.replicas": str(max(1, settings.replication - 1)),
-        "retention.ms": str(topic.retention_ms(settings.retention_days)),
+        "retention.ms": str(retention_ms(topic, settings)),
     }
     if manifest.segment_hours is not None:  # an open segment is neither deleted nor compacted
         config["segment.ms"] = str(manifest.segment_hours * HOUR_MS)
     return config
+
+
+def retention_ms(topic: Topic, settings: Settings) -> int:
+    """How long the topic's records are to be kept, in milliseconds; -1 is forever. Its own setting goes first."""
+    days = settings.topic_retention_days.get(topic.name)
+    return topic.retention_ms(settings.retention_days) if days is None else days * 24 * HOUR_MS
 
 
 def compare(topic: Topic, settings: Settings, partitions: int, found: Mapping[str, str]) -> list[Difference]:

@@ -1,8 +1,9 @@
-"""system: the operator's word to a partition, such as `dlq resume`, and what a worker loaded."""
+"""system: an operator's word to a partition or about a customer's seals, and what a worker loaded."""
 
 from __future__ import annotations
 
 from schemas.step import Draft, Input
+from streams.privacy import step as privacy
 from streams.runtime.deadletters import resume
 from streams.runtime.table import Row
 
@@ -13,6 +14,8 @@ def step(draft: Draft, cause: Input) -> None:
     """The step of system.events: a paused topic goes on; what was loaded stands in the register with its version."""
     resume(draft, cause)
     event = cause.value
+    if event is not None and not draft.conversation.startswith("~"):
+        privacy.record(draft, event)
     if event is not None and event.kind in _LOADED:
         version = event.data.get("version", "without a version")
         draft.reason(f"runtime.{event.kind}", f"{event.subject} {version}, by {event.by}", cause.id)
