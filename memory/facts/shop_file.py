@@ -130,8 +130,10 @@ class ShopFile:
         return [decode(body) for (body,) in self._db.execute(sql, values)]
 
     def remove(self, condition: str, *values: object) -> int:
-        """Delete them, their words too; how many."""
-        return self._write(lambda: self._remove(condition, values))
+        """Delete them, their words too, from the file's bytes as well; how many."""
+        gone = self._write(lambda: self._remove(condition, values))
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log still holds the pages of before
+        return gone
 
     def replace_all(self, batch: Sequence[tuple[Fact, Vector]]) -> int:
         """Make these the shop's facts, as they are; how many."""
@@ -166,7 +168,7 @@ class ShopFile:
         return superseding.plan(facts, found, found.keys())
 
     def _apply(self, plan: superseding.Plan, vectors: Mapping[str, bytes]) -> None:
-        change = int(self._meta("change"))
+        change = self._meta("change")
         for object_id, fact in (*plan.trail.items(), *plan.current.items()):
             change += 1
             vector = vectors.get(fact.write_id) or self._vector(fact.id)
@@ -188,12 +190,14 @@ class ShopFile:
             self._db.execute(f"DELETE FROM words WHERE rowid IN ({_marks(part)})", part)  # noqa: S608
             self._db.execute(f"DELETE FROM facts WHERE row IN ({_marks(part)})", part)  # noqa: S608
         if rows:
-            self._put_meta("removed", int(self._meta("removed")) + 1)
+            # a deleted row's words stay in older segments of the index until these are merged
+            self._db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            self._put_meta("removed", self._meta("removed") + 1)
         return len(rows)
 
     def _refresh(self) -> None:
         """Take what changed since the last search, by whichever process; after a deletion begin anew."""
-        removed = int(self._meta("removed"))
+        removed = self._meta("removed")
         if removed != self._removed:
             self._index, self._seen, self._removed = Index(), 0, removed
         sql = "SELECT row, at, active, kind, vector, change FROM facts WHERE change > ? ORDER BY change"

@@ -139,12 +139,13 @@ async def test_file_of_other_vectors_is_refused(shop: Shop, tmp_path: Path) -> N
 async def test_forgotten_customer_leaves_no_byte(shop: Shop, tmp_path: Path) -> None:
     """After delete_customer the value is not in the file, its words index or the write-ahead log (R-004-19)."""
     store = EmbeddedFacts(tmp_path)
-    await store.put([shop.fact("canary9731 likes tea", "drink"), shop.fact("milk", "drink2", customer="s/web/u2")])
+    await store.put([shop.fact("zebrafish in 97319731", "pet"), shop.fact("milk", "drink", customer="s/web/u2")])
     await store.delete_customer(shop.name, "s/web/u1")
-    await store.close()
 
-    left = await asyncio.to_thread(lambda: [file for file in tmp_path.iterdir() if b"canary9731" in file.read_bytes()])
-    assert [] == left
+    left = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in tmp_path.iterdir()))
+    assert b"milk" in left
+    assert not [word for word in (b"zebrafish", b"97319731", b"s/web/u1") if word in left]
+    await store.close()
 
 
 async def test_backup_without_a_forgotten_customer(shop: Shop, tmp_path: Path) -> None:
