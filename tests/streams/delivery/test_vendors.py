@@ -36,6 +36,17 @@ def test_a_blind_channel_is_sent_nothing_twice() -> None:
     assert 1 == len(seeing.outbound("resend"))
 
 
+def test_a_roots_message_in_a_blind_channel_is_not_resent() -> None:
+    """What counts is the channel that shows it, not the root's own (R-002-31, R-003-05)."""
+    chat = VendorChat("web")
+    chat.reply(to="shop-1/wechat/li")
+    chat.sent_by_us(100)
+    chat.later(60_000)
+
+    assert [] == chat.outbound("resend")
+    assert "delivery.resend.blind" in chat.rules()
+
+
 def test_a_receipt_under_the_vendors_name_is_joined() -> None:
     """A vendor's report that names the message its own way counts for ours, with its reason."""
     chat = VendorChat()

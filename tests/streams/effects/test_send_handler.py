@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import httpx
+import orjson
 import pytest
 
 from memory.sealing import MemoryKeyStore
 from schemas.delivery import OutboundMessage, Receipt
+from schemas.events import linked_id
+from streams.channels.port import Outcome
 from streams.effects.send import SendHandler
 from streams.gateway.app import Gateway
 from streams.gateway.outbox import Outbox
 from streams.runtime.local import LocalLog, LocalSend
-from streams.runtime.ports import Effect
+from streams.runtime.ports import Effect, Fact
 from streams.runtime.virtual import VirtualLoop, run_virtual, virtual_clock
 from streams.settings import Settings
 
@@ -175,3 +179,41 @@ def test_a_successor_repeats_under_the_same_id() -> None:
         return channel.visible()
 
     assert [("m-1", 1)] == run_virtual(main())
+
+
+class Sent:
+    """A channel that sends by itself, and what it was given."""
+
+    repeatable = True
+
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+
+    async def post(self, effect: Effect) -> Outcome:
+        """See Sender."""
+        self.effects.append(effect)
+        return Outcome(vendor_id="v-1")
+
+
+@pytest.mark.parametrize("channel", ["wechat", "app"])
+def test_a_roots_message_goes_to_the_linked_channel(channel: str) -> None:
+    """Channel, receiver and the answered message are the linked one's, the receipt is the root's (R-003-05)."""
+    to = f"acme/{channel}/w-1"
+
+    async def main() -> tuple[Fact, Sent, Channel]:
+        clock, sent = virtual_clock(), Sent()
+        gateway = Channel(clock)
+        async with httpx.AsyncClient(transport=httpx.MockTransport(gateway)) as client:
+            handler = SendHandler(client, "http://gateway", clock, {"wechat": sent})
+            asked = effect(clock.now_ms())
+            request = {**asked.request, "to": to, "in_reply_to": linked_id(to, "m-9")}
+            (fact,) = await handler.run(replace(asked, request=request))
+        return fact, sent, gateway
+
+    fact, sent, gateway = run_virtual(main())
+    assert ("delivery.receipts", CONVERSATION) == (fact.topic, fact.conversation)
+    if channel == "wechat":
+        assert [(to, "m-9")] == [(one.conversation, one.request["in_reply_to"]) for one in sent.effects]
+    else:
+        assert ["m-9"] == [orjson.loads(one.message)["in_reply_to"] for one in gateway.outbox.after(to, 0)]
+    assert [] == gateway.visible()
