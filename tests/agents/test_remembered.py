@@ -56,8 +56,8 @@ def test_a_broken_answer_is_no_profile(data: dict[str, Any]) -> None:
 
 def test_the_text_of_a_prompt_lays_what_was_learnt_over_the_record() -> None:
     """The prompt's profile has the memory writer's values, without those that were taken back (R-003-22, R-003-23)."""
-    state = {**empty(WHO), "memory": {"anchor": {}, "summaries": [], "known": {
-        "preference/carrier": {"value": {"summary": "快递偏好：顺丰"}}, "address/delivery": {"value": None}}}}  # fmt: skip
+    known = {"preference/carrier": {"value": {"summary": "快递偏好：顺丰"}}, "address/delivery": {"value": None}}
+    state = {**empty(WHO), "memory": {"anchor": {}, "summaries": [], "known": known}}
     after = _told(GOOD, state=state).finish().state
 
     assert "name: 王*\nlevel: gold\n快递偏好：顺丰\norder 1001 paid: Cup x1" == profile_text(after)

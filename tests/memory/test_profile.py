@@ -13,10 +13,10 @@ from memory.profile import summarised, text_of
 from memory.tokens import count
 
 TEXTS = st.text(max_size=120)
-ORDERS = st.fixed_dictionaries({
+ORDERS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({
     "order_id": st.integers(1000, 9999).map(str), "items": TEXTS, "status": st.sampled_from(["paid", "closed"]),
 })  # fmt: skip
-PROFILES = st.fixed_dictionaries({
+PROFILES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({
     "name": TEXTS, "level": TEXTS, "addresses": st.lists(TEXTS, max_size=5), "problems": st.lists(TEXTS, max_size=20),
     "orders": st.lists(ORDERS, max_size=20, unique_by=lambda one: str(one["order_id"])),
 })  # fmt: skip

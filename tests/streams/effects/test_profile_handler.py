@@ -35,9 +35,8 @@ async def loaded(behave: Behave, *, late: bool = False, take_over: bool = False,
     """The result of loading the profile of u-1 there."""
     clock, now = SystemClock(), SystemClock().now_ms()
     request = {"call_id": "profile-s", "tool": "crm.profile", "shop": "demo", "customer": "demo/web/u-1", "top": 5}
-    effect = Effect(
-        "demo/web/u-1", "profile-s", "profile", "k", now, now - 1 if late else now + 9_000, timeout_ms, request
-    )
+    deadline = now - 1 if late else now + 9_000
+    effect = Effect("demo/web/u-1", "profile-s", "profile", "k", now, deadline, timeout_ms, request)
     async with service(behave) as url, httpx.AsyncClient() as client:
         profiles = CrmProfiles(load_tools()["get_profile"], client, url)
         handler = ProfileHandler(profiles, EmbeddedFacts(None), MemoryKeyStore(), clock)
@@ -54,7 +53,7 @@ def _says(body: object, status: int = 200) -> Behave:
 
 
 def test_a_profile_is_masked_and_sealed() -> None:
-    """Names and addresses are masked, phones in free text, too; the clear ones are in the seal (R-003-22, promise 9)."""
+    """Names and addresses are masked, phones in free text, too; the seal has the clear ones (promise 9)."""
     result = asyncio.run(loaded(_says(GOOD)))
     profile = result.data["profile"]
 
