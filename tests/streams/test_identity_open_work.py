@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from tests.promises.stand import Stand, whole
-from tests.streams.linking import OWNER, ROOT, WISH, both, link, root_of, rules, shown, templates
+from streams.scenario.format import Fault
+from tests.promises.stand import Person, Stand, whole
+from tests.streams.linking import OWNER, ROOT, WISH, both, link, root_of, shown, templates
 
 MINUTE = 60_000
 
@@ -48,26 +51,37 @@ def test_what_was_in_flight_before_the_link_is_handled_there(text: str) -> None:
     whole(body)
 
 
-@pytest.mark.parametrize("outcome", ["done", "lost"])
-def test_a_call_that_runs_goes_on_to_its_outcome(outcome: str) -> None:
+@pytest.mark.parametrize(("kind", "times"), [("delay", 1), ("lost_response", 9), ("error", 1)])
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_call_that_runs_goes_on_to_its_outcome(kind: str, times: int, restarts: int) -> None:
     """A refund under way when the link comes is not cancelled blindly: its customer gets the outcome (R-003-05)."""
 
     async def body(stand: Stand) -> None:
         web, app = await stand.person(OWNER), await stand.person("a-1", channel="app")
+        fault = {"path_prefix": "/refunds", "kind": kind, "delay_ms": 1_500, "times": times}
+        await stand.world.fault(Fault.model_validate(fault))
         await web.say(WISH)
         await web.write("确认")
-        while "planning.review_approved" not in rules(web):
-            await stand.pass_ms(50)
-        if outcome == "lost":
+        await _calling(web)
+        await link(web, app.conversation, ms=0)
+        await asyncio.sleep(0.05)
+        assert (app.conversation, ["refund"]) == (root_of(web), [one["flow"] for one in web.state["planning"]["flows"]])
+        for _ in range(restarts):
             await stand.lock.restart()
-        await link(web, app.conversation, ms=20_000)
-        assert "refund.success" == templates(web)[-1]
-        assert 1 == len(await web.ledger())
-        assert app.conversation == root_of(web)
-        await web.say("到账了吗", ms=2_000)
-        assert 1 == len(app.values("messages.normalized"))
+        await web.say("到账了吗", ms=30_000)
+        assert ["refund.success"] == [one for one in templates(web) if one.startswith(("refund.success", "linked"))]
+        assert (1, 1) == (len(await web.ledger()), len(app.values("messages.normalized")))
 
     whole(body)
+
+
+async def _calling(person: Person) -> None:
+    """Until a call of the person's conversation runs."""
+    for _ in range(400):
+        if any(one["kind"] == "tool" for one in person.state["pending"].values()):
+            return
+        await asyncio.sleep(0.05)
+    raise TimeoutError
 
 
 def test_a_person_goes_with_the_customer() -> None:
