@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from memory.facts.embedded import EmbeddedFacts
 from memory.sealing import MemoryKeyStore
 from schemas import codec
 from schemas.delivery import OutboundMessage
@@ -17,7 +18,7 @@ from streams.demo.shop.app import build_shop
 from streams.effects.send import SendHandler
 from streams.gateway.app import Gateway
 from streams.gateway.outbox import Outbox
-from streams.processors.wiring import rows, tool_handler
+from streams.processors.wiring import memory_handlers, rows, tool_handler
 from streams.runtime.local import LocalInterlock, LocalSend
 from streams.runtime.ports import EffectHandler
 from streams.serving import bind, serve
@@ -73,6 +74,7 @@ async def running(settings: Settings | None = None) -> AsyncIterator[System]:
     ):
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(chosen, tools, keys, clock), "send": SendHandler(web, url, clock),
+            **memory_handlers(chosen, tools, keys, clock, EmbeddedFacts(None)),
         }  # fmt: skip
         interlock = LocalInterlock(chosen, rows(chosen, keys), handlers, keys, clock)
         gateway = Gateway(chosen, LocalSend(interlock.log), outbox, keys, clock)

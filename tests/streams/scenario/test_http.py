@@ -11,6 +11,7 @@ import orjson
 import pytest
 from starlette.types import ASGIApp
 
+from memory.facts.embedded import EmbeddedFacts
 from memory.sealing import MemoryKeyStore
 from streams.clock import SystemClock
 from streams.demo.run import SCENARIOS, SHORT
@@ -20,7 +21,7 @@ from streams.gateway.app import Gateway
 from streams.gateway.board import TOPICS as BOARD_TOPICS
 from streams.gateway.outbox import Outbox
 from streams.metrics import RecordedMetrics
-from streams.processors.wiring import rows, tool_handler
+from streams.processors.wiring import memory_handlers, rows, tool_handler
 from streams.runtime.local import LocalInterlock, LocalSend
 from streams.runtime.ports import EffectHandler, Record
 from streams.scenario.expect import TOPICS, Row
@@ -63,6 +64,7 @@ def _pipeline(settings: Settings, client: httpx.AsyncClient, keys: MemoryKeyStor
     clock = SystemClock()
     tool = tool_handler(settings, client, keys, clock)
     handlers: dict[str, EffectHandler] = {"tool": tool, "send": SendHandler(client, settings.gateway_url, clock)}
+    handlers |= memory_handlers(settings, client, keys, clock, EmbeddedFacts(None))
     return LocalInterlock(settings, rows(settings, keys), handlers, keys, clock)
 
 
