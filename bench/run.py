@@ -20,6 +20,7 @@ SUITES = {
     "windows": {"windows_p95": "ms", "tokens_saved": "%"},
     "snapshots": {"snapshot_pause": "ms", "snapshot_copy_share": "%", "snapshot_restore": "s"},
     "facts": {"recall_p95": "ms", "recall_shop_p95": "ms"},
+    "relations": {"path_query_p95": "ms", "marked_down_p95": "ms"},
 }
 CHAOS = {"forks": "versions", "recovery_lost": "records", "effects_double": "effects"}
 DOC = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -115,3 +115,18 @@ class Dump:
             for line in content:
                 if line.startswith(start):
                     yield orjson.loads(line)[1:]
+
+
+def without(file: Path, shop: str, customer: str) -> int:
+    """Rewrite a backup without exactly this customer (who is to be forgotten); how many relations went."""
+    source, count = Dump(file, shop), 0
+    with Writer(file, shop) as out:
+        for node in source.nodes():
+            if node.customer != customer:
+                out.node(node)
+        for edge in source.edges():
+            if edge.customer == customer:
+                count += 1
+            else:
+                out.edge(edge)
+    return count

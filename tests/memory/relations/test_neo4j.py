@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
 from neo4j import AsyncGraphDatabase
 
 from memory.relations import cypher
-from memory.relations.neo4j import Neo4jRelations
+from memory.relations.neo4j import LIFETIME_SECONDS, LIVENESS_SECONDS, Neo4jRelations
 from memory.relations.port import Relation, RelationsError, RelationsUnavailableError
+from streams.stores.neo4j import Neo4jServer
 from tests.memory.relations.checks import CUSTOMER, END, START, Shop, path
 from tests.memory.relations.conftest import opened
 from tests.memory.relations.proxy import Proxy
 from tests.stores import own_neo4j
 
 pytestmark = pytest.mark.stores
-WRITES, BATCH, KILLS = 1_000, 20, 2
-STARTS_S = 600  # three starts of a server, each 8 s on an idle machine, 70 s on a busy one
+WRITES, BATCH, KILLS = 1_000, 20, 1
+PASSWORD = "correct-horse"
+STARTS_S = 600  # two starts of a server, each 8 s on an idle machine, 70 s on a busy one
 IDLE_S = 1.0  # for the 240 s of case I09, all its times 240 times shorter
 
 
@@ -30,13 +31,17 @@ def port(url: str) -> int:
     return urlsplit(url).port or 0
 
 
-async def asked(url: str, query: str, **values: object) -> list[dict[str, object]]:
-    """The rows of a query, past the store."""
+def given_login() -> tuple[str, str] | None:
+    """User and password of the server that the settings name."""
     user, password = (os.environ.get(f"INTERLOCK_RELATIONS_{name}", "") for name in ("USER", "PASSWORD"))
-    async with (
-        AsyncGraphDatabase.driver(url, auth=(user, password) if user else None) as driver,
-        driver.session() as session,
-    ):
+    return (user, password) if user else None
+
+
+async def asked(
+    url: str, query: str, login: tuple[str, str] | None = None, **values: object
+) -> list[dict[str, object]]:
+    """The rows of a query, past the store."""
+    async with AsyncGraphDatabase.driver(url, auth=login or given_login()) as driver, driver.session() as session:
         return [dict(record) async for record in await session.run(query, **values)]  # type: ignore[arg-type]
 
 
@@ -44,7 +49,10 @@ async def asked(url: str, query: str, **values: object) -> list[dict[str, object
 async def test_idle_connection_that_was_cut_costs_no_write(neo4j_server: str, shop: Shop, *, silent: bool) -> None:
     """After 300 s behind a proxy that drops at 240 s the write is stored, with one retry at most (case I09)."""
     async with Proxy(port(neo4j_server), idle_s=IDLE_S, silent=silent) as proxy:
-        store = Neo4jRelations(proxy.url, timeout_s=30, liveness_s=IDLE_S / 8, lifetime_s=IDLE_S * 200 / 240)
+        liveness_s, lifetime_s = IDLE_S * LIVENESS_SECONDS / 240, IDLE_S * LIFETIME_SECONDS / 240
+        store = Neo4jRelations(
+            proxy.url, *(given_login() or ()), timeout_s=30, liveness_s=liveness_s, lifetime_s=lifetime_s
+        )
         await store.merge([shop.order("OD1")])
         before = proxy.connections
         await asyncio.sleep(IDLE_S * 300 / 240)
@@ -61,7 +69,7 @@ async def test_idle_connection_that_was_cut_costs_no_write(neo4j_server: str, sh
 async def test_lost_reply_of_a_commit_is_one_node(neo4j_server: str, shop: Shop) -> None:
     """Evidence ev-911 is created, the commit's reply is lost, the store retries by itself: one node (case I11)."""
     async with Proxy(port(neo4j_server)) as proxy:
-        store = Neo4jRelations(proxy.url, timeout_s=30)
+        store = Neo4jRelations(proxy.url, *(given_login() or ()), timeout_s=30)
         await store.merge([shop.order("OD1")])
         before, proxy.lose_after = proxy.connections, b"\x00\x02\xb0\x12\x00\x00"  # Bolt's COMMIT
 
@@ -116,7 +124,7 @@ async def test_queries_use_their_indexes(neo4j_server: str, shop: Shop) -> None:
 
 async def plan(url: str, query: str, values: dict[str, object]) -> list[str]:
     """The names of the operators that the server would run."""
-    async with AsyncGraphDatabase.driver(url) as driver, driver.session() as session:
+    async with AsyncGraphDatabase.driver(url, auth=given_login()) as driver, driver.session() as session:
         summary = await (await session.run(f"EXPLAIN {query}", values)).consume()
     found, todo = [], [summary.plan or {}]
     while todo:
@@ -126,36 +134,42 @@ async def plan(url: str, query: str, values: dict[str, object]) -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    """A server to ill-treat, which asks for a password."""
+    server = own_neo4j(tmp_path_factory.mktemp("own"), PASSWORD)
+    server.start()
+    yield server
+    server.freeze(False)
+    server.stop()
+
+
 @pytest.mark.timeout(STARTS_S)
-async def test_wrong_password_is_no_reason_to_try_again(tmp_path: Path, shop: Shop) -> None:
-    """A refused log-in names the settings; the right one works; a frozen server is unavailable within the limit."""
-    server = own_neo4j(tmp_path, "correct-horse")
-    url = await asyncio.to_thread(server.start)
-    wrong = Neo4jRelations(url, "neo4j", "wrong-horse")
-    right = Neo4jRelations(url, "neo4j", "correct-horse", timeout_s=30)
+async def test_log_in_and_freeze(own_server: Neo4jServer, shop: Shop) -> None:
+    """A refused log-in names the settings; a frozen server is unavailable within the limit, and then goes on."""
+    wrong = Neo4jRelations(own_server.url, "neo4j", "wrong-horse", timeout_s=30)
+    right = Neo4jRelations(own_server.url, "neo4j", PASSWORD, timeout_s=30)
     try:
         with pytest.raises(RelationsError, match="INTERLOCK_RELATIONS_USER"):
             await path(wrong, shop)
         await right.merge([shop.order()])
-        server.freeze(True)
+        own_server.freeze(True)
         right._timeout = 0.5
         with pytest.raises(RelationsUnavailableError, match="within"):
             await path(right, shop)
-        server.freeze(False)
+        own_server.freeze(False)
         right._timeout = 30
         assert 1 == len(await path(right, shop))
     finally:
-        server.freeze(False)
+        own_server.freeze(False)
         await wrong.close()
         await right.close()
-        await asyncio.to_thread(server.stop)
 
 
 @pytest.mark.timeout(STARTS_S)
-async def test_kill_during_writes_loses_and_doubles_nothing(tmp_path: Path, shop: Shop) -> None:
+async def test_kill_during_writes_loses_and_doubles_nothing(own_server: Neo4jServer, shop: Shop) -> None:
     """Kill -9 of the server while 1,000 relations are written with retries: none lost, none twice (case I11)."""
-    server = own_neo4j(tmp_path)
-    store = opened(await asyncio.to_thread(server.start), 30)
+    store = Neo4jRelations(own_server.url, "neo4j", PASSWORD, timeout_s=30)
     writes = [shop.order(f"OD{number}", at=START) for number in range(WRITES)]
     batches = [writes[first : first + BATCH] for first in range(0, WRITES, BATCH)]
     kill_at = {len(batches) * (number + 1) // (KILLS + 1) for number in range(KILLS)}
@@ -163,18 +177,17 @@ async def test_kill_during_writes_loses_and_doubles_nothing(tmp_path: Path, shop
         unsure = 0
         for number, batch in enumerate(batches):
             if number in kill_at:
-                asyncio.get_running_loop().call_later(0.002, server.kill)
-                asyncio.get_running_loop().call_later(0.01, asyncio.create_task, asyncio.to_thread(server.start))
+                asyncio.get_running_loop().call_later(0.002, own_server.kill)
+                asyncio.get_running_loop().call_later(0.01, asyncio.create_task, asyncio.to_thread(own_server.start))
             unsure += await until_stored(store, batch)
 
-        found = await asked(server.url, "MATCH (:User {shop: $shop})-[r:MADE_ORDER]->(o) RETURN count(r) AS r, "
+        found = await asked(own_server.url, "MATCH (:User {shop: $shop})-[r:MADE_ORDER]->(o) RETURN count(r) AS r, "
                                         "count(DISTINCT o.id) AS orders, count(DISTINCT r.write_id) AS writes",
-                            shop=shop.name)  # fmt: skip
+                            ("neo4j", PASSWORD), shop=shop.name)  # fmt: skip
         assert [{"r": WRITES, "orders": WRITES, "writes": WRITES}] == found
         assert unsure >= KILLS
     finally:
         await store.close()
-        await asyncio.to_thread(server.stop)
 
 
 async def until_stored(store: Neo4jRelations, batch: Sequence[Relation]) -> int:
