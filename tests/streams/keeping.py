@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memory.facts.embedded import EmbeddedFacts
-from memory.facts.port import Fact, FactsUnavailableError, PutResult, Refused
+from memory.facts.port import Fact, FactStore, FactsUnavailableError, PutResult, Refused
 from memory.keeping import key_of
 from memory.relations.embedded import EmbeddedRelations
 from memory.relations.port import Relation, RelationsUnavailableError
@@ -122,16 +122,13 @@ class FlakyRelations(EmbeddedRelations):
 class Bench:
     """A log, two stores in a folder, and keepers that come and go on the same offsets."""
 
-    def __init__(self, folder: Path, chance: float = 0.0, log: LocalLog | None = None) -> None:
+    def __init__(self, folder: Path, chance: float = 0.0, log: LocalLog | None = None,
+                 stores: MemoryStores | None = None) -> None:  # fmt: skip
         self.log = log or LocalLog(SystemClock())
         self.facts, self.relations = FlakyFacts(folder / "facts", chance), FlakyRelations(folder / "r.db", chance)
         self.keys, self.metrics = MemoryKeyStore(), RecordedMetrics()
         self.offsets: dict[int, int] = {}
-
-    @property
-    def stores(self) -> MemoryStores:
-        """Both."""
-        return MemoryStores(self.facts, self.relations)
+        self.stores = stores or MemoryStores(self.facts, self.relations)
 
     def publish(self, made: Iterable[Outgoing]) -> None:
         """Put records on the log."""
@@ -154,7 +151,7 @@ class Bench:
         return self.metrics.value("interlock_keeper_writes_total", name)
 
 
-async def trail(facts: EmbeddedFacts, made: Iterable[MemoryWrite]) -> dict[str, list[str]]:
+async def trail(facts: FactStore, made: Iterable[MemoryWrite]) -> dict[str, list[str]]:
     """Of each key the ids of its writes in the store, oldest first."""
     found = {}
     for text in dict.fromkeys(write.key for write in made):
