@@ -10,7 +10,7 @@ from schemas.people import HumanRequest
 
 
 def on_link(desk: Desk, event: ChannelEvent) -> None:
-    """A link came, was taken, or came back: what a person had goes with it, whoever the customer writes to next (X9)."""
+    """A link was taken, arrived or came back: who waits for a person does so where they write next (X9)."""
     way = event.forwarded
     if way is None:
         _leave_person(desk)

@@ -82,15 +82,13 @@ def _obstacle(draft: Draft, message: dict[str, Any] | None) -> str:
     """Why no follow-up is due; empty when it is. Whoever waits for us or for a person is not reminded."""
     if message is None or message["followed_up"] or message["kind"] != "reply":
         return "followed up before, or not a reply"
-    if draft.get("identity", "root") is not None:
-        return "the conversation goes on at its root"
     session, planning = draft.get("session"), draft.get("planning")
     if session is None or session["id"] != message["session_id"]:
         return "its session is over"
     if session["last_customer_at"] > message["queued_at"]:
         return "the customer has answered"
-    if person_owes(planning):
-        return "a person has it"
+    if person_owes(planning) or draft.get("identity", "root") is not None:
+        return "a person has it, or the root of its conversation"
     messages = draft.get("actions", "messages")
     if any(other["queued_at"] > message["queued_at"] for other in messages.values()):
         return "a later message went out"
