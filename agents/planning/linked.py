@@ -49,9 +49,9 @@ def settle(desk: Desk) -> None:
 
 def _leave_person(desk: Desk) -> None:
     """The root asks for a person in its own name, so that nobody waits in a place where no one writes any more."""
-    known = desk.handover
-    if root_of(desk.draft) is None or (desk.owner != "human" and known is None):
-        return
+    known, taken = desk.handover, desk.draft.get("identity", "since") == desk.draft.version
+    if not taken or root_of(desk.draft) is None or (desk.owner != "human" and known is None):
+        return  # a person who came after the link is here for what ran on
     handover.settle(desk)
     if known is not None and known["request_id"] is not None:
         desk.publish("human.requests", HumanRequest(

@@ -139,3 +139,17 @@ def test_a_resend_goes_where_the_message_was_shown() -> None:
         assert [] == templates(web)
 
     whole(body)
+
+
+def test_a_person_who_came_after_the_link_stays() -> None:
+    """Who takes the old conversation over later keeps it; the same link again changes nothing (X9, R-003-05)."""
+
+    async def body(stand: Stand) -> None:
+        web, app = await stand.person(OWNER, approver="none"), await stand.person("a-1", channel="app")
+        await link(web, app.conversation)
+        await stand.world.decide(web.conversation, {"kind": "takeover"})
+        await link(web, app.conversation, name="l-2")
+        assert "identity.repeat" in rules(web)
+        assert "human" == web.state["planning"]["owner"]
+
+    whole(body)
