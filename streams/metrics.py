@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
 
 from schemas.step import Input
+from schemas.tools import MODEL, ToolResult
 from streams.metric_list import BY_NAME, LABEL_BOUNDS, METRICS, OTHER, Metric, MetricName, MetricType
 
 __all__ = ["Exposition", "MetricName", "Metrics", "MetricsPort", "RecordedMetrics", "decision_metrics"]
@@ -201,11 +202,25 @@ def decision_metrics(metrics: MetricsPort, cause: Input, diff: Mapping[str, Any]
         metrics.count("interlock_timers_fired_total", name=cause.value.name.partition(":")[0])
     if cause.topic == "tools.results" and any(change["path"].startswith("/tools/") for change in diff["changes"]):
         metrics.count("interlock_tool_outcomes_total", tool=cause.value.tool, status=cause.value.status)
+    result = cause.value
+    if isinstance(result, ToolResult) and result.tool == MODEL and _settles(diff, result.call_id):
+        _model(metrics, result)
     for emit in diff["emits"]:
         topic = emit["topic"]
         counter = _dead_letter if topic.endswith(".dlq") else _COUNTERS.get(topic)
         if counter is not None:
             counter(metrics, *_place(emit["key"]), emit["data"])
+
+
+def _settles(diff: Mapping[str, Any], effect_id: str) -> bool:
+    return any(change["path"] == f"/pending/{effect_id}" for change in diff["changes"])
+
+
+def _model(metrics: MetricsPort, result: ToolResult) -> None:
+    metrics.count("interlock_model_answers_total", status=result.status)
+    if result.token_usage is not None:
+        metrics.count("interlock_model_tokens_total", result.token_usage.prompt, kind="prompt")
+        metrics.count("interlock_model_tokens_total", result.token_usage.completion, kind="completion")
 
 
 def _place(conversation: str) -> tuple[str, str]:

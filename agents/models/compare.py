@@ -61,7 +61,8 @@ def _judged(message: NormalizedMessage, form: Form, basis: Evidence | None, *, a
     if basis is not None and not asked and message.confidence < CLEAR and _open(ours, theirs):
         sure = LOOKED_UP if theirs in READS else min(message.confidence, HINT)
         return Compared(_taken(message, theirs, sure, basis), "taken", said)
-    less = max(0.0, round(message.confidence - DOUBT, 3))
+    # without the words for it, its reading is none: a model that only makes things up must not make us ask all day
+    less = message.confidence if basis is None else max(0.0, round(message.confidence - DOUBT, 3))
     return Compared(_marked(message, DISAGREES, confidence=less), "disagrees", f"{said}, we read {ours}")
 
 

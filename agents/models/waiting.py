@@ -97,8 +97,7 @@ def pass_on(draft: Draft, message: NormalizedMessage, cfg: Asking, tell: Tell, s
 def _ask(draft: Draft, message: NormalizedMessage, cfg: Asking, sight: Sight) -> None:
     effect, deadline = draft.new_id(KIND), draft.now + cfg.timeout_ms
     sent = prompt.messages(message.text, sight.window, sight.asked, sight.orders)
-    request = {"message_id": message.ref.message_id, "model": cfg.model, "prompt": prompt.VERSION,
-               "version": draft.version, "messages": sent}  # fmt: skip
+    request = {"message_id": message.ref.message_id, "model": cfg.model, "prompt": prompt.VERSION, "messages": sent}
     draft.effect(effect, KIND, key=effect, timeout_ms=cfg.timeout_ms, deadline=deadline, request=request)
     _keep(draft, message, effect, deadline, sight.orders, asked=bool(sight.asked))
     _by(draft, deadline)

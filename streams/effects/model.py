@@ -136,9 +136,9 @@ class ModelHandler:
     def _fact(self, effect: Effect, asked: _Asked, begun: int) -> Fact:
         now, request = self._clock.now_ms(), effect.request
         data: dict[str, Any] = {
-            "message_id": request["message_id"], "version": request["version"], "prompt": request["prompt"],
+            "message_id": request["message_id"], "prompt": request["prompt"],
             "model": asked.model or request["model"], "functions": asked.functions,
-            "form": None if asked.form is None else asked.form.model_dump(mode="json"), "raw_text": asked.raw,
+            "form": None if asked.form is None else _masked(asked.form), "raw_text": asked.raw,
             "faults": asked.faults,
         }  # fmt: skip
         if asked.form is None:
@@ -150,6 +150,12 @@ class ModelHandler:
             confirmed_by="answer" if asked.form is not None else "none",
         )  # fmt: skip
         return Fact(TOPIC, effect.conversation, result.result_id, result)
+
+
+def _masked(form: Form) -> dict[str, Any]:
+    """The form as it is recorded: what a model makes up may look like somebody's number."""
+    return {name: [masked(text) for text in value] if isinstance(value, list) else value
+            for name, value in form.model_dump(mode="json").items()}  # fmt: skip
 
 
 class _NoAnswerError(Exception):

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from schemas.tools import READINGS
 from schemas.topics import INPUT_TOPICS
 from streams.runtime.ports import Record
 from streams.runtime.wire import DIFFS, UPDATES
@@ -126,14 +127,22 @@ class _Index:
         }
         self.diffs: dict[tuple[str, int], Step] = {}
         self.named: dict[tuple[str, Any], Step] = {}
+        self.declared: dict[tuple[str, Any], Step] = {}
         for step in steps:
             if step.topic == DIFFS and step.value is not None:
                 self.diffs.setdefault((step.value["conversation"], step.value["version"]), step)
+                self._declare(step, step.value)
             for name in ("call_id", "request_id", "message_id"):
                 if step.get(name) is not None:
                     self.named.setdefault((f"{step.topic}/{name}", step.get(name)), step)
             if step.topic == "actions.outbound":
                 self.named.setdefault(("actions.outbound/attempt", (step.get("message_id"), step.get("attempt"))), step)
+
+    def _declare(self, step: Step, diff: Mapping[str, Any]) -> None:
+        for change in diff.get("changes", ()):
+            where, _, effect = change["path"].rpartition("/")
+            if where == "/pending" and "after" in change:
+                self.declared.setdefault((diff["conversation"], effect), step)
 
     def find(self, topic: str, name: str, value: Any) -> Step | None:
         """The first record of the topic whose field has that value."""
@@ -157,7 +166,10 @@ def _causes(step: Step, index: _Index) -> Iterator[Step | None]:
             cause = step.value["cause"]
             yield index.at.get((cause["topic"], cause["partition"], cause["offset"]))
         case "tools.results":
-            yield index.find("tools.calls", "call_id", step.get("call_id"))
+            if step.get("tool") in READINGS:  # a question of our own, and no call of a plan
+                yield index.declared.get((step.key, step.get("call_id")))
+            else:
+                yield index.find("tools.calls", "call_id", step.get("call_id"))
         case "human.decisions":
             yield index.find("human.requests", "request_id", step.get("request_id"))
         case "delivery.receipts":

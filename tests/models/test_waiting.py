@@ -10,6 +10,7 @@ import pytest
 
 from agents.models import waiting
 from schemas.tools import MODEL, ToolError, ToolResult
+from streams.replay.chain import build_chain
 from streams.runtime.ports import Effect, Fact
 from streams.runtime.virtual import run_virtual
 from streams.scenario.local import local_world
@@ -102,6 +103,8 @@ def test_the_answer_is_an_input_and_the_question_stands_in_the_log() -> None:
         assert ("tools.results", "logistics") == (answer["cause"]["topic"], answer["emits"][0]["data"]["intent"])
         assert [("m-1", "logistics")] == told(person)
         assert "model.taken" in rules(person)
+        (step,) = [one for one in build_chain(stand.everything()) if one.get("call_id") == model.asked[0].id]
+        assert "state.diffs" == step.causes[0][0], "the decision that asked is its cause"
         assert {} == person.state["pending"] == person.state["perception"]["held"]
         assert waiting.TIMER not in person.state["timers"]
 

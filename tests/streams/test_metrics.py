@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import streams.metrics
 from schemas.step import Input
 from schemas.system import TimerFired
-from schemas.tools import ToolResult
+from schemas.tools import MODEL, TokenUsage, ToolResult
 from streams.metric_list import BY_NAME, LABEL_BOUNDS, METRICS, NAMES, OTHER
 from streams.metrics import Metrics, MetricsPort, RecordedMetrics, decision_metrics
 
@@ -232,6 +232,19 @@ class TestDecisions:
         decision_metrics(metrics, _cause("tools.results", result), _diff(changes=[{"path": path}]))
 
         assert counted == metrics.value("interlock_tool_outcomes_total", "get_order", "timeout")
+
+    def test_a_models_answer_is_counted_once_with_its_tokens(self) -> None:
+        """An answer counts when it settles its question; a late one, and other facts, count nothing (R-004-04)."""
+        metrics = RecordedMetrics()
+        usage = TokenUsage(prompt=700, completion=60)
+        result = ToolResult(result_id="model-1:r", call_id="model-1", tool=MODEL, status="success", finished_at=NOW,
+                            token_usage=usage)  # fmt: skip
+        for path in ("/pending/model-1", "/pending/model-2", "/perception/held"):
+            decision_metrics(metrics, _cause("tools.results", result), _diff(changes=[{"path": path}]))
+
+        assert 1 == metrics.value("interlock_model_answers_total", "success")
+        tokens = [metrics.value("interlock_model_tokens_total", one) for one in ("prompt", "completion")]
+        assert [700, 60] == tokens
 
     def test_fired_deadlines_are_counted_without_what_they_are_about(self) -> None:
         """A deadline counts by processor and purpose: the message id behind it is no label (case G01)."""
