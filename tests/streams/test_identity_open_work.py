@@ -8,7 +8,7 @@ import pytest
 
 from streams.scenario.format import Fault
 from tests.promises.stand import Person, Stand, whole
-from tests.streams.linking import OWNER, ROOT, WISH, both, link, root_of, shown, templates
+from tests.streams.linking import OWNER, ROOT, WISH, both, link, root_of, rules, shown, templates
 
 MINUTE = 60_000
 
