@@ -98,7 +98,8 @@ _EN_NAME = re.compile(
     rf"(?P<name>{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}}"
     rf"|(?!{_NO_NAME}\b)[a-z][a-z'’\-]{{1,20}}(?: (?!{_NO_NAME}\b)[a-z][a-z'’\-]{{1,20}}){{0,2}}"
     rf"(?=[.,;!?\n\"]|$| and\b| my\b| i\b| please\b| phone\b| order\b))"
-    rf"|\b(?:i am|i['’]m|this is|it is|it's)[ ](?P<said>(?!{_NO_NAME}\b){_CAPITAL}(?: (?!{_NO_NAME}\b){_CAPITAL}){{1,2}})"
+    rf"|\b(?:i am|i['’]m|this is|it is|it's)[ ]"
+    rf"(?P<said>(?!{_NO_NAME}\b){_CAPITAL}(?: (?!{_NO_NAME}\b){_CAPITAL}){{1,2}})"
     rf"|\b(?P<titled>(?:mr|mrs|ms|dr)(?:\. ?| ){_CAPITAL}(?: {_CAPITAL})?)(?![A-Za-z0-9_@])",
     re.IGNORECASE,
 )

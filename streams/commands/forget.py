@@ -62,9 +62,9 @@ def forget(
 
 def told(found: Plan) -> list[str]:
     """What would be forgotten; no value is shown."""
+    sealed = f"{found.seals} seals and {len(found.letters)} dead letters without a key open now"
     lines = [f"{len(found.conversations)} conversations: {', '.join(found.conversations)}",
-             f"{found.seals} seals and {len(found.letters)} dead letters that open now,"
-             f" with {len(found.needles.values)} sensitive values"]  # fmt: skip
+             f"{sealed}, with {len(found.needles.values)} sensitive values"]  # fmt: skip
     return [*lines, *(f"under way: {one}" for one in found.open_work)]
 
 

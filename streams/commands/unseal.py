@@ -22,7 +22,7 @@ def unseal(
     by: Annotated[str, typer.Option(help="Who looks; default: the user's name.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Open a customer's seals. It takes the role `investigator`, or the conversation in hand (address and phone only)."""
+    """Open a customer's seals. It takes the role `investigator`, or the conversation in hand: address, phone."""
     from memory.key_file import open_key_store
     from streams.clock import SystemClock, fresh_id
     from streams.commands._reading import cluster

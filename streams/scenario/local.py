@@ -10,9 +10,10 @@ import httpx
 
 from memory.facts.embedded import EmbeddedFacts
 from memory.facts.port import FactStore
-from memory.sealing import MemoryKeyStore
+from memory.sealing import KeyStore, MemoryKeyStore
 from streams.demo.shop.app import build_shop
 from streams.effects.unseal import Unsealing
+from streams.metrics import MetricsPort
 from streams.processors.wiring import memory_handlers, model_handler, rows, tool_handler
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import EffectHandler
@@ -28,14 +29,19 @@ SHOP_URL = "http://shop"
 
 @contextlib.asynccontextmanager
 async def local_world(
-    settings: Settings, model: EffectHandler | None = None, facts: FactStore | None = None
+    settings: Settings,
+    model: EffectHandler | None = None,
+    facts: FactStore | None = None,
+    keys: KeyStore | None = None,
+    metrics: MetricsPort | None = None,
 ) -> AsyncIterator[MemoryWorld]:
     """A world of its own, stopped at the end. Raises RuntimeError outside `run_virtual`.
 
     `model` answers for the model of the settings; without one none is asked, as no socket works on a virtual clock.
-    `facts` is in memory unless given.
+    `facts` and `keys` are in memory unless given.
     """
-    clock, keys = virtual_clock(), MemoryKeyStore()
+    clock = virtual_clock()
+    keys = MemoryKeyStore() if keys is None else keys
     settings = settings.model_copy(update={"shop_url": SHOP_URL, **({} if model else {"model_url": ""})})
     shop = build_shop(":memory:", now_ms=clock.now_ms)
     inbox = Inbox(clock)
@@ -45,7 +51,7 @@ async def local_world(
         handlers["model"] = model or model_handler(settings, client, clock)
         store = facts or EmbeddedFacts(None)
         handlers |= memory_handlers(settings, client, keys, clock, store)
-        interlock = LocalInterlock(settings, rows(settings, keys), handlers, keys, clock)
+        interlock = LocalInterlock(settings, rows(settings, keys), handlers, keys, clock, metrics)
         keep_facts(interlock.log, store)
         world = MemoryWorld(interlock, inbox, keys, clock, settings, client)
         reviewer = asyncio.create_task(world.review())

@@ -22,10 +22,11 @@ from tests.promises.stand import Person, Stand, whole
 # numbers of no person: placeholders, a sample of the standard, and a test card
 CANARIES = {
     "phone": "13800000000", "abroad": "+44 20 7946 0958", "id_card": "11010519491231002X",
-    "bank_card": "6222 0200 0000 0000 000", "email": "canary.box@example.com",
+    "bank_card": "6222 0200 0000 0000 000", "email": "canary.box@example.com", "name": "王小明",
+    "address": "世纪大道100号", "edited": "世纪大道200号",
 }  # fmt: skip
 SAID = (
-    "我要退款，订单号1001，衣服太大了，电话13800000000，有事联系",
+    "我叫王小明，我要退款，订单号1001，衣服太大了，电话13800000000，有事联系",
     "身份证11010519491231002X，银行卡6222 0200 0000 0000 000 别弄错",
     "mail me at canary.box@example.com or +44 20 7946 0958",
     "确认",

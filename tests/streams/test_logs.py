@@ -17,6 +17,19 @@ def line(name: str, text: str, *arguments: object, at: float = 0.0) -> logging.L
     return record
 
 
+def test_no_value_gets_into_a_line() -> None:
+    """What a library or a bug puts into its words is masked, in text and traceback (promise 9, case F09)."""
+    try:
+        int("手机号13800000000打不通")
+    except ValueError:
+        record = line("faust", "邮箱%s收不到，我叫王小明", "abc@example.com")
+        record.exc_info = sys.exc_info()
+    found = orjson.loads(JsonLines().format(record))
+    assert "邮箱a**@example.com收不到，我叫王**" == found["message"]
+    assert "手机号138****0000打不通" in found["error"]
+    assert "13800000000" not in found["error"]
+
+
 def test_line_is_json_with_its_error() -> None:
     """Time in UTC, level, logger, text and traceback are fields, whatever characters are in them."""
     try:

@@ -6,9 +6,12 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+import orjson
 import pytest
 
+from memory.sealing import MemoryKeyStore
 from streams.gateway.outbox import Outbox
+from streams.privacy.search import Needles, in_files
 from tests.streams.gateway.local import CONVERSATION, NOW, FixedClock, outbound
 
 
@@ -127,4 +130,18 @@ async def test_a_disk_that_fails_ends_no_pruning(tmp_path: Path) -> None:
     other.execute("drop table outbox")
     other.close()
     assert 0 == box.prune(NOW)
+    box.close()
+
+
+async def test_a_row_is_sealed_whole(tmp_path: Path) -> None:
+    """No word of a message stands in the file; the stream reads it; without its key nobody does (promise 9)."""
+    keys, path = MemoryKeyStore(), tmp_path / "outbox.sqlite"
+    box = Outbox(path, FixedClock().now_ms, keys)
+    await box.put(CONVERSATION, outbound(text="goes to 742 Evergreen Terrace"))
+    assert [] == list(in_files([tmp_path], Needles(["Evergreen"])))
+    assert ["goes to 742 Evergreen Terrace"] == [
+        orjson.loads(one.message)["text"] for one in box.after(CONVERSATION, 0)
+    ]
+    keys.destroy(CONVERSATION)
+    assert [] == box.after(CONVERSATION, 0)
     box.close()
