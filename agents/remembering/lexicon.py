@@ -25,6 +25,7 @@ class Subject:
     lasting: bool
     needs: re.Pattern[str] | None
     options: Mapping[str, Names]
+    hint: re.Pattern[str]  # its words without their ends: whatever it does not find is not worth a closer look
     pattern: re.Pattern[str]  # one group an option, or the groups of a pattern that gives its own value
     free: bool  # the value is what the pattern matched
 
@@ -59,7 +60,9 @@ def _subject(name: str, entry: Mapping[str, Any]) -> Subject:
         f"(?P<{value}>{'|'.join(_bounded(word) for word in option['words'])})" for value, option in options.items()
     )
     needs = entry.get("needs")
+    hints = [entry.get("pattern", ""), *entry["words"], *(word for one in options.values() for word in one["words"])]
     return Subject(
+        hint=re.compile("|".join(word for word in hints if word), _FLAGS),
         name=name, names=entry["name"], words=_any(entry["words"]), lasting=entry["lasting"],
         needs=_any(needs) if needs else None,
         options={value: {"zh": option["zh"], "en": option["en"]} for value, option in options.items()},

@@ -7,7 +7,7 @@ again") take it. In doubt nothing is kept: a wrong memory costs more than a miss
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.remembering.lexicon import Rules, Subject, rules
@@ -24,8 +24,10 @@ _CLAUSES = re.compile(r"[,，、:：]|(?<![A-Za-z])but(?![A-Za-z])|但是?|不�
 def preferences(text: str) -> list[Wanted]:
     """What the text says for every subject, the last word of a subject counts."""
     found: dict[str, Wanted] = {}
-    for sentence in _SENTENCES.split(fold(text[:MOST]).text):
-        told = {wanted.subject: wanted for wanted in _sentence(sentence)}
+    folded = fold(text[:MOST]).text
+    subjects = [one for one in rules().subjects if one.hint.search(folded)]
+    for sentence in _SENTENCES.split(folded) if subjects else ():
+        told = {wanted.subject: wanted for wanted in _sentence(sentence, subjects)}
         # "don't call in the morning" says when, and nothing against calls
         if "contact_time" in told and "phone" in (channel := told.get("contact_channel", _NONE)).likes + channel.avoids:
             del told["contact_channel"]
@@ -33,13 +35,12 @@ def preferences(text: str) -> list[Wanted]:
     return list(found.values())
 
 
-def _sentence(sentence: str) -> Iterator[Wanted]:
+def _sentence(sentence: str, subjects: Sequence[Subject]) -> Iterator[Wanted]:
     book = rules()
-    if not sentence.strip() or any(book.cues[cue].search(sentence) for cue in ("others", "unsure")):
+    named = [one for one in subjects if one.hint.search(sentence) and (not one.needs or one.needs.search(sentence))]
+    if not named or any(book.cues[cue].search(sentence) for cue in ("others", "unsure")):
         return
-    for subject in book.subjects:
-        if subject.needs is not None and not subject.needs.search(sentence):
-            continue
+    for subject in named:
         heard = _Heard(subject)
         for clause in _CLAUSES.split(sentence):
             heard.clause(clause)

@@ -20,7 +20,7 @@ from streams.replay.memory import read_register
 from tests.streams.runtime.kafka_rig import Rig
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
-WHO, KEY = "demo/web/u-1", "demo/web/u-1/preference/carrier"
+WHO, KEY, TIME = "demo/web/u-1", "demo/web/u-1/preference/carrier", "demo/web/u-1/preference/contact_time"
 
 
 @pytest.fixture
@@ -57,31 +57,24 @@ def _register(rig: Rig) -> Register:
 
 async def test_a_trace_is_found_and_rolled_back(rig: Rig) -> None:
     """History and writes find it, a dry run changes nothing, --yes backs up first; and the rollback is undone, too."""
-    table = [memory.row(rig.settings, MemoryKeyStore())]
-    async with rig.worker(table=table) as node:
+    async with rig.worker(table=[memory.row(rig.settings, MemoryKeyStore())]) as node:
         _say(rig, 1, "我喜欢发顺丰")
         wrong = _say(rig, 2, "以后不要顺丰，请晚上打电话联系我")
         await node.handled("messages.normalized", 2)
-        shown = await _run("history", KEY)
-        assert ["快递偏好：顺丰", "快递偏好：不要顺丰"] == [
-            line.split(" -> ")[1].split("  ")[0] for line in shown.splitlines()
-        ]
+        lines = (await _run("history", KEY)).splitlines()
+        assert ["快递偏好：顺丰", "快递偏好：不要顺丰"] == [line.split(" -> ")[1].split("  ")[0] for line in lines]
         assert 2 == len((await _run("writes", "--trace", wrong)).splitlines())
 
         assert "Nothing was changed. --yes does it." in await _run("rollback", "--trace", wrong)
-        assert 2 == len(_register(rig).history(KEY))
-        assert [] == backups(rig.settings.data_dir / "backups")
+        assert (2, []) == (len(_register(rig).history(KEY)), backups(rig.settings.data_dir / "backups"))
 
         done = await _run("rollback", "--trace", wrong, "--yes", "--by", "agent-7", "--reason", "another's 13800000000")
         assert 1 == len(backups(rig.settings.data_dir / "backups"))
-        register = _register(rig)
-        assert {"summary": "快递偏好：顺丰", "choice": ["sf"], "avoid": []} == register.value(KEY)
-        assert register.value(f"{WHO}/preference/contact_time") is None
+        assert [["sf"], None] == [(_register(rig).value(key) or {}).get("choice") for key in (KEY, TIME)]
         assert "asked by agent-7" in (shown := await _run("history", KEY))
         assert "13800000000" not in shown
 
-        own = done.rsplit("--trace ", 1)[1].partition("`")[0]
-        await _run("rollback", "--trace", own, "--yes")
+        await _run("rollback", "--trace", done.rsplit("--trace ", 1)[1].partition("`")[0], "--yes")
         assert ["sf"] == (_register(rig).value(KEY) or {})["avoid"]
         assert [] == list(_register(rig).breaks())
 
