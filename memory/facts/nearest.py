@@ -53,10 +53,14 @@ class Index:
         wanted = [self._kinds.get(kind, -1) for kind in kinds]
         if wanted:
             passed &= np.isin(self._kind[:used], wanted)
-        scores = self._folded[:used] @ folded(vector[np.newaxis])[0]
-        scores[~passed] = -np.inf
-        best = np.argpartition(-scores, most - 1)[:most] if used > most else np.arange(used)
-        return [int(self._rows[place]) for place in best if np.isfinite(scores[place])]
+        places = np.flatnonzero(passed)
+        if len(places) > most:
+            # a filter that leaves few rows makes their copy cheaper than a pass over all
+            few = 2 * len(places) < used
+            asked = folded(vector[np.newaxis])[0]
+            scores = self._folded[places] @ asked if few else (self._folded[:used] @ asked)[places]
+            places = places[np.argpartition(-scores, most - 1)[:most]]
+        return [int(row) for row in self._rows[places]]
 
     def _double(self) -> None:
         for name in ("_rows", "_times", "_active", "_kind", "_folded"):

@@ -19,8 +19,8 @@ from memory.facts.ranking import fact_text
 from memory.facts.vectors import Vector, tokens
 
 CUSTOMER_MAX = 2_000  # facts of one customer that are all compared, the newest
-CANDIDATES = 300  # facts of a whole shop whose whole vectors are compared
-COMPARED = 50  # of these, so many by words too, and as many that have a rare word
+CANDIDATES = 200  # facts of a whole shop whose whole vectors are compared
+COMPARED = 30  # of these, so many by words too, and as many that have a rare word
 RARE, COMMON = 4, 2_000  # of the asked words, the rarest so many are looked up, none that more facts hold
 _IN_ONE = 500  # values in one statement, below every SQLite's limit
 _T = TypeVar("_T")
