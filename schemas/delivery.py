@@ -51,7 +51,9 @@ class OutboundMessage(Model):
     in_reply_to: Id | None = None
     evidence: tuple[EvidenceRef, ...] = ()
     claims_success: bool = Field(default=False, description="says that something was done: needs a success result")
-    seal: Seal | None = Field(default=None, description="as JSON: the clear `text` of a colleague, or the clear address")
+    seal: Seal | None = Field(
+        default=None, description="as JSON: the clear `text` of a colleague, or the clear address"
+    )
     to: ConversationId | None = Field(
         default=None, description="the linked conversation whose channel shows it; none: the record's own"
     )

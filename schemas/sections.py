@@ -134,7 +134,9 @@ class Profile(Model):
     name: Text = Field(default="", description="masked")
     level: Text = ""
     addresses: tuple[Text, ...] = Field(default=(), description="masked, the most usual first")
-    orders: tuple[dict[str, Json], ...] = Field(default=(), description="newest first, as `order_id`, `status`, `items`")
+    orders: tuple[dict[str, Json], ...] = Field(
+        default=(), description="newest first, as `order_id`, `status`, `items`"
+    )
     problems: tuple[Text, ...] = Field(default=(), description="earlier problems and their solutions, newest first")
     left_out: dict[str, int] = Field(default={}, description="orders and problems that the budget has no room for")
     seal: dict[str, Json] | None = Field(default=None, description="name and addresses in clear, sealed")

@@ -36,8 +36,9 @@ def row(settings: Settings, keys: KeyStore) -> Row:
         step=make_step(
             embedded(settings.understanding_model),
             sealer,
-            PerceptionConfig(settings.session_gap_ms, settings.utc_offset_minutes, asking(settings),
-                             settings.recall_ms),
+            PerceptionConfig(
+                settings.session_gap_ms, settings.utc_offset_minutes, asking(settings), settings.recall_ms
+            ),
         ),
         failure_domain="one message: its text, its seal, or the reader behind the understanding port",
         degrade="no clear text: the masked one is read; not understood: planning asks once, then a person; "

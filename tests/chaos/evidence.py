@@ -128,7 +128,7 @@ def _rebuilt(settings: Settings, number: int, known: Mapping[str, Story]) -> Ite
 def _folders(settings: Settings) -> Iterator[LocalSnapshots]:
     """Every snapshot folder that a worker left behind."""
     store, _ = snapshots_of(settings, RecordedMetrics())
-    cluster, topic = store._cluster, store._topic
+    cluster, topic = store.cluster, store.topic
     with store:
         pass
     for folder in sorted((settings.data_dir / "snapshots").iterdir()):
