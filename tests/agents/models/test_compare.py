@@ -77,7 +77,7 @@ def test_a_yes_is_never_made_surer() -> None:
 @pytest.mark.parametrize(("quotes", "plan"), [((), ["look_up"]), (("货到了",), ["look_up"]), (("没影",), ["pay"]),
                                               (("没影",), ["look_up", "change"])])  # fmt: skip
 def test_a_reading_without_its_words_counts_for_nothing(quotes: tuple[str, ...], plan: list[str]) -> None:
-    """Quotes that stand nowhere, or a question that would change something: nothing taken, surer or doubted (R-000-03)."""
+    """Quotes that stand nowhere, or a question that would change something: nothing taken or surer (R-000-03)."""
     assert "out_of_scope" == both(ours("out_of_scope", 0.3), "logistics", *quotes, plan=plan).intent
     assert 0.5 == both(ours("logistics", 0.5), "logistics", *quotes, plan=plan).confidence
     assert 0.75 == both(ours("refund", 0.75), "logistics", *quotes, plan=plan).confidence
