@@ -21,8 +21,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from agents.understanding.port import Context
 from agents.understanding.embedded import embedded
+from agents.understanding.port import Context
 from bench.turns import LANGGRAPH
 from streams.runtime.client import consumer_config, producer_config
 from streams.settings import Settings

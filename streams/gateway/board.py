@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 class Board:
     """Requests by id. A hand-over leaves with its release; a review when it expires, is refused or approved.
 
-    A review that is taken back leaves, too. A takeover ends the conversation's reviews. An approval that carries another call's hash ends none (R-003-18).
+    A review that is taken back leaves, too. A takeover ends the conversation's reviews. An approval that carries
+    another call's hash ends none (R-003-18).
     """
 
     def __init__(self, clock: Clock) -> None:
