@@ -62,18 +62,21 @@ SCHEMA = [
 MERGE_NODES = {label: _merge_nodes(label) for label in LABELS}
 MERGE_EDGES = {joint: _merge_edges(*joint) for joint in _JOINTS}
 DELETE_CUSTOMER = [_delete_customer(label) for label in OWNED]
-ALL_NODES = {label: f"MATCH (n:{label}) WHERE n.shop = $shop RETURN properties(n) AS node" for label in LABELS}
-ALL_EDGES = {
-    (kind, start, end): f"MATCH (a:{start})-[r:{kind}]->(b:{end}) WHERE r.shop = $shop "
-                        "RETURN properties(r) AS relation, a.key AS start, b.key AS end"
-    for kind, start, end in _JOINTS
-}  # fmt: skip
+_ANY_NODE, _ANY_EDGE = "|".join(LABELS), "|".join(KINDS)
+ALL_NODES = f"MATCH (n:{_ANY_NODE}) WHERE n.shop = $shop RETURN labels(n)[0] AS label, properties(n) AS node"
+ALL_EDGES = f"""
+MATCH (a)-[r:{_ANY_EDGE}]->(b) WHERE r.shop = $shop
+RETURN type(r) AS kind, properties(r) AS relation, a.key AS start, b.key AS end,
+  labels(a)[0] AS start_label, labels(b)[0] AS end_label
+"""
+# first what joins, then what is joined
 DROP_OTHERS = [
-    *(f"MATCH ()-[r:{kind}]->() WHERE r.shop = $shop AND r.restored <> $stamp "
-      f"WITH r LIMIT {DROP_BATCH} DELETE r RETURN count(*) AS count" for kind in KINDS),
-    *(f"MATCH (n:{label}) WHERE n.shop = $shop AND n.restored <> $stamp "
-      f"WITH n LIMIT {DROP_BATCH} DETACH DELETE n RETURN count(*) AS count" for label in LABELS),
-]  # fmt: skip
+    f"""
+MATCH {pattern} WHERE one.shop = $shop AND one.restored <> $stamp
+WITH one LIMIT {DROP_BATCH} {delete} one RETURN count(*) AS count
+"""
+    for pattern, delete in ((f"()-[one:{_ANY_EDGE}]->()", "DELETE"), (f"(one:{_ANY_NODE})", "DETACH DELETE"))
+]
 
 PATH = """
 CALL () {

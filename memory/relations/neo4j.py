@@ -119,12 +119,10 @@ class Neo4jRelations:
 
         async def copy(tx: AsyncTransaction) -> int:
             with dump.Writer(file, shop) as out:
-                for label, query in cypher.ALL_NODES.items():
-                    async for record in await tx.run(query, shop=shop):
-                        out.node(_node_row(label, record["node"]))
-                for joint, query in cypher.ALL_EDGES.items():
-                    async for record in await tx.run(query, shop=shop):
-                        out.edge(_edge_row(*joint, record))
+                async for record in await tx.run(cypher.ALL_NODES, shop=shop):
+                    out.node(_node_row(record["label"], record["node"]))
+                async for record in await tx.run(cypher.ALL_EDGES, shop=shop):
+                    out.edge(_edge_row(record))
             return out.count
 
         return await self._run(copy, write=False, timeout_s=BULK_SECONDS)
@@ -263,8 +261,8 @@ def _node_row(label: str, values: Any) -> NodeRow:
     return NodeRow(values["key"], label, values["id"], values["shop"], values["customer"], values["written"], fields)
 
 
-def _edge_row(kind: str, start_label: str, end_label: str, record: Record) -> EdgeRow:
-    said = record["relation"]
+def _edge_row(record: Record) -> EdgeRow:
+    said, kind = record["relation"], record["kind"]
     own = {name: said[name] for name in ("key", *cypher.EDGE_VALUES)}
-    ends = {"start": record["start"], "end": record["end"], "start_label": start_label, "end_label": end_label}
+    ends = {name: record[name] for name in ("start", "end", "start_label", "end_label")}
     return EdgeRow(kind=kind, fields=_fields(kind, said), **own, **ends)
