@@ -8,6 +8,7 @@ KILLS  ?= 0
 unexport PYTHONDONTWRITEBYTECODE  # compiled files make every later start faster
 RECORDS ?= 10000
 PUSHES  ?= 100000
+CANARIES ?= 2000
 ONLY   ?=
 RUN    := $(VENV)/.run-installed
 DEV    := $(VENV)/.dev-installed
@@ -17,7 +18,7 @@ LOCK   := CUSTOM_COMPILE_COMMAND="make lock" $(VENV)/bin/pip-compile --quiet --g
           --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 GROUP   = $(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"]))'
 
-.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz fuzz-channels bench eval-understanding stores up-stores mutants requirements cases budget docs lock clean
+.PHONY: help setup test test-again test-fast check lint formatted types layers ledger format demo chaos fuzz fuzz-channels bench eval-understanding eval-privacy stores up-stores mutants requirements cases budget docs lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -94,6 +95,9 @@ stores: $(RUN) ## fetch Neo4j and build Weaviate (needs Go) into the user's cach
 
 up-stores: $(RUN) ## run both on loopback, and print the variables that make Interlock use them
 	$(VENV)/bin/interlock stores up
+
+eval-privacy: $(DEV) ## sensitive values through the whole system: none readable, all given back, gone when forgotten
+	$(PY) -m bench.privacy.run --canaries $(CANARIES)
 
 mutants: $(DEV) ## break each promise on purpose; its test must fail
 	$(PY) -m tests.promises.mutants

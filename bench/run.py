@@ -19,6 +19,7 @@ SUITES = {
     "recovery": {"recovery_100k": "s"},
     "windows": {"windows_p95": "ms", "tokens_saved": "%"},
     "snapshots": {"snapshot_pause": "ms", "snapshot_copy_share": "%", "snapshot_restore": "s"},
+    "sealing": {"sealing_p50": "us", "sealing_p95": "us"},
     "facts": {"recall_p95": "ms", "recall_shop_p95": "ms"},
     "relations": {"path_query_p95": "ms", "marked_down_p95": "ms"},
 }

@@ -137,6 +137,12 @@ class ToolSpec(_Spec):
         return self
 
 
+_SENSITIVE = re.compile(
+    r"phone|mobile|address|e?mail|id_?card|identity|passport|bank|card_?(?:no|number)|iban|receiver|recipient|"
+    r"(?:^|_)(?:full|first|last|real|contact|customer)_?name"
+)
+
+
 def _problems(spec: ToolSpec) -> list[str]:
     problems = []
     known = spec.input_schema.keys()
@@ -144,6 +150,9 @@ def _problems(spec: ToolSpec) -> list[str]:
     problems += [f"argument {name!r} is used but not in input_schema" for name in sorted(used - known)]
     problems += [f"argument {name!r} is in input_schema but not sent" for name in sorted(known - used)]
     problems += [f"sensitive_fields: {name!r} is no argument" for name in spec.sensitive_fields if name not in known]
+    # An argument that nobody declared would be recorded in clear (R-004-19).
+    problems += [f"sensitive_fields: {name!r} looks sensitive and is not declared" for name in known
+                 if _SENSITIVE.search(name) and name not in spec.sensitive_fields]  # fmt: skip
     for name, argument in spec.input_schema.items():
         try:
             re.compile(argument.pattern or "")

@@ -55,6 +55,8 @@ def test_three_seconds_and_two_retries() -> None:
     ("(tool)", "'colour' is used but not in", lambda tool: tool["body"].update(colour="colour")),
     ("(tool)", "'reason' is in input_schema but not sent", lambda tool: tool["body"].pop("reason")),
     ("(tool)", "'iban' is no argument", lambda tool: tool.update(sensitive_fields=["iban"])),
+    ("(tool)", "'phone' looks sensitive and is not declared", lambda tool: (
+        tool["input_schema"].update(phone={"type": "string", "required": False}), tool["body"].update(phone="phone"))),
     ("(tool)", "no regular expression", lambda tool: tool["input_schema"]["reason"].update(pattern="(")),
     ("(tool)", "a write needs idempotency", lambda tool: tool.update(idempotency="none")),
     ("(tool)", "a write needs idempotency", lambda tool: tool.update(confirm_path="/effects")),
@@ -62,7 +64,7 @@ def test_three_seconds_and_two_retries() -> None:
     ("fallback", "Field required", lambda tool: tool.pop("fallback")),
 ])  # fmt: skip
 def test_a_wrong_tool_is_refused_by_name(tmp_path: Path, field: str, part: str, edit: Edit) -> None:
-    """File and field of everything that is wrong are named."""
+    """File and field of everything that is wrong are named, a sensitive argument that is not declared too (R-004-19)."""
     with pytest.raises(SpecError, match=part) as caught:
         load_tool(write(tmp_path, edit))
 
