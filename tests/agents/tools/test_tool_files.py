@@ -64,7 +64,7 @@ def test_three_seconds_and_two_retries() -> None:
     ("fallback", "Field required", lambda tool: tool.pop("fallback")),
 ])  # fmt: skip
 def test_a_wrong_tool_is_refused_by_name(tmp_path: Path, field: str, part: str, edit: Edit) -> None:
-    """File and field of everything that is wrong are named, a sensitive argument that is not declared too (R-004-19)."""
+    """File and field of everything that is wrong are named, an undeclared sensitive argument, too (R-004-19)."""
     with pytest.raises(SpecError, match=part) as caught:
         load_tool(write(tmp_path, edit))
 

@@ -24,7 +24,7 @@ def run(*arguments: str) -> str:
 
 
 def test_rotate_makes_a_new_master_key_for_every_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each key is wrapped by a key made now, the old master key leaves the file, and seals open as before (promise 9)."""
+    """Each key is wrapped by a key made now, the old one leaves the file, and seals open as before (promise 9)."""
     monkeypatch.setenv("INTERLOCK_DATA_DIR", str(tmp_path))
     monkeypatch.delenv("INTERLOCK_MASTER_KEY", raising=False)
     store = open_key_store(tmp_path)
