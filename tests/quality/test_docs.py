@@ -38,5 +38,5 @@ def test_readme_names_only_commands_that_exist() -> None:
     lines = [line.strip("`| ") for line in text.splitlines()]
     words = [line.split() for line in lines if line.startswith(("make ", "interlock "))]
 
-    assert {line[1] for line in words if line[0] == "interlock"} <= commands
+    assert {line[1].strip("`") for line in words if line[0] == "interlock"} <= commands
     assert all(f"\n{line[1].strip('`')}:" in makefile for line in words if line[0] == "make")
