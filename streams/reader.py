@@ -5,6 +5,7 @@ An end is a position, never a count: transaction markers and compacted records t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
@@ -88,11 +89,18 @@ class KafkaSource:
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """See LogSource."""
-        try:
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=self._timeout_s)
-        except KafkaException as error:
-            raise ReadError(_said(f"{topic} {partition}", error)) from error
-        return int(low), int(high)
+        until = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                part = TopicPartition(topic, partition)
+                low, high = self._consumer.get_watermark_offsets(part, timeout=self._timeout_s)
+            except KafkaException as error:
+                # a topic that was just made has no leader yet, or another one than a moment ago
+                if not error.args[0].retriable() or time.monotonic() > until:
+                    raise ReadError(_said(f"{topic} {partition}", error)) from error
+                time.sleep(POLL_S)
+            else:
+                return int(low), int(high)
 
     def at_time(self, topic: str, partition: int, time_ms: int) -> int:
         """See LogSource."""

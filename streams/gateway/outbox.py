@@ -79,7 +79,7 @@ class Outbox:
             "select seq, message_id, attempt, message from outbox where conversation = ? and seq > ? order by seq "
             "limit ?", (conversation, seq, limit))  # fmt: skip
         opened = [(row, self._opened(conversation, row[3])) for row in rows]
-        return [Stored(*row[:3], message) for row, message in opened if message is not None]
+        return [Stored(row[0], row[1], row[2], message) for row, message in opened if message is not None]
 
     def forget(self, conversation: str) -> int:
         """Remove the conversation's rows, from the file's log, too; how many those were."""

@@ -66,8 +66,15 @@ def carry_out(
 
 def emptied(source: LogSource, plan: Plan) -> bool:
     """Whether the owners have emptied every state."""
-    return not any(state_of(source, name)["perception"]["messages"] or state_of(source, name)["memory"].get("known")
-                   for name in plan.conversations)  # fmt: skip
+    return not any(_holds_words(source, name) for name in plan.conversations)
+
+
+def _holds_words(source: LogSource, conversation: str) -> bool:
+    try:
+        state = state_of(source, conversation)
+    except NotFoundError:
+        return False  # known by a link only
+    return bool(state["perception"]["messages"] or state["memory"].get("known"))
 
 
 @dataclass(frozen=True, slots=True)

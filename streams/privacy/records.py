@@ -43,26 +43,31 @@ def state_of(source: LogSource, conversation: str) -> Mapping[str, Any]:
 
 
 def linked(source: LogSource, conversation: str) -> list[str]:
-    """The conversation and all that are the same customer's by a link that was taken, roots and branches.
+    """The conversation and all that are the same customer's by a link that holds now, roots and branches.
 
-    From the states, not from what a channel claimed: a link that was refused joins nobody. Raises NotFoundError.
+    From the states, not from what a channel claimed: a link that was refused joins nobody, and one that another took
+    the place of joins nobody any more: it may be another person at the same window. Raises NotFoundError.
     """
-    found: dict[str, None] = {}
+    found = {conversation: _identity(source, conversation, known=True)}
     waiting = [conversation]
     while waiting:
-        one = waiting.pop(0)
-        if one in found:
-            continue
-        try:
-            identity = state_of(source, one).get("identity") or {}
-        except NotFoundError:
-            if not found:
-                raise
-            identity = {}
-        found[one] = None
-        near = (identity.get("root"), identity.get("returns_to"), *identity.get("linked", {}))
-        waiting += [name for name in near if name]
+        one = waiting.pop()
+        for name in filter(None, (found[one].get("root"), *found[one].get("linked", {}))):
+            identity = found.get(name) or _identity(source, name)
+            if name not in found and (name == found[one].get("root") or identity.get("root") == one):
+                found[name] = identity
+                waiting.append(name)
     return list(found)
+
+
+def _identity(source: LogSource, conversation: str, *, known: bool = False) -> Mapping[str, Any]:
+    try:
+        found: Mapping[str, Any] = state_of(source, conversation).get("identity") or {}
+    except NotFoundError:
+        if known:
+            raise
+        return {}
+    return found
 
 
 def records_of(source: LogSource, conversations: Iterable[str]) -> Iterator[Record]:

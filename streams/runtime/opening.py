@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memory.sealing import KeyStore, SealError, open_seal
+from memory.master_keys import SealError
+from memory.sealing import KeyStore, open_seal
 from schemas import codec
 from schemas.errors import BadRecordError
 from schemas.events import ChannelEvent

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import orjson
 
-from memory.sealing import KeyStore, SealError, open_seal
+from memory.master_keys import SealError
+from memory.sealing import KeyStore, open_seal
 from schemas import codec
 from schemas.errors import BadRecordError
 from schemas.system import DeadLetter

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memory.key_file import FileKeyStore, open_key_store
-from memory.master_keys import load_master_key
-from memory.sealing import KeyStore, MemoryKeyStore, SealError, derived_nonce, open_seal, seal
+from memory.master_keys import SealError, load_master_key
+from memory.sealing import KeyStore, MemoryKeyStore, derived_nonce, open_seal, seal
 
 OWNER = "shop-1/web/wang"
 CLEAR = "手机号13800000000".encode()

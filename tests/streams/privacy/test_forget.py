@@ -68,6 +68,24 @@ def test_linked_conversations_are_the_same_customer() -> None:
     whole(run)
 
 
+def test_whoever_used_the_window_before_is_another_customer() -> None:
+    """A link that has ended joins nobody: the first customer's seals still open (R-003-05)."""
+
+    async def run(stand: Stand) -> None:
+        chat, web = await both(stand)
+        first = await stand.person("c-first")
+        await first.say(f"电话{PHONE}")
+        await link(chat, first.conversation, name="l-0")
+        await link(chat, chat.conversation, name="l-1")  # the link ends
+        await link(chat, web.conversation, name="l-2")
+        await web.say(f"我叫{NAME}")
+        found = forget(stand, web.conversation)
+        assert {chat.conversation, web.conversation} == set(found.conversations)
+        assert look(stand, first.conversation)
+
+    whole(run)
+
+
 def test_dead_letters_of_theirs_are_forgotten_with_them() -> None:
     """One under their key, and one without a key that holds a value of theirs; a stranger's stays (promise 9)."""
 
