@@ -113,17 +113,26 @@ def test_the_answer_is_an_input_and_the_question_stands_in_the_log() -> None:
 
 def test_later_messages_keep_their_order() -> None:
     """What comes behind a message that waits is told behind it, also when its own answer came first (promise 3)."""
-    model = Model({UNCLEAR: FORM})
+
+    class Hurried(Model):
+        async def run(self, effect: Effect) -> Sequence[Fact]:
+            self.seconds = 0.3 if self.asked else 2.0  # the first is the slowest
+            return await super().run(effect)
+
+    model = Hurried({UNCLEAR: FORM})
 
     async def body(stand: Stand) -> None:
         person = await stand.person("c-zh-refund")
-        await person.write(UNCLEAR)
-        await asyncio.sleep(0.1)
-        await person.write("顺便查一下积分")
-        await asyncio.sleep(0.5)
-        assert ([], ["m-1", "m-2"]) == (told(person), list(person.state["perception"]["held"]))
+        for text in (UNCLEAR, f"{UNCLEAR}啊", "顺便查一下积分"):
+            await person.write(text)
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        assert ([], ["m-1", "m-2", "m-3"]) == (told(person), list(person.state["perception"]["held"]))
+        assert [True, False, False] == [
+            one["effect"] is not None for one in person.state["perception"]["held"].values()
+        ]
         await stand.pass_ms(3_000)
-        assert ["m-1", "m-2"] == [number for number, _ in told(person)]
+        assert ["m-1", "m-2", "m-3"] == [number for number, _ in told(person)]
 
     beside(model, body)
 
