@@ -56,7 +56,7 @@ SCHEMA = [
       for kind in KINDS),
     *(f"CREATE INDEX {label.lower()}_customer IF NOT EXISTS FOR (n:{label}) ON (n.shop, n.customer)"
       for label in LABELS if label not in SHARED),
-    "CREATE INDEX checks_at IF NOT EXISTS FOR ()-[r:TRIGGERED_QUALITY_CHECK]-() ON (r.shop, r.at)",
+    "CREATE INDEX checks IF NOT EXISTS FOR ()-[r:TRIGGERED_QUALITY_CHECK]-() ON (r.shop, r.result, r.at)",
     "CALL db.awaitIndexes(60)",
 ]  # fmt: skip
 MERGE_NODES = {label: _merge_nodes(label) for label in LABELS}

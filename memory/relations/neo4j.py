@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from neo4j import AsyncGraphDatabase, AsyncTransaction, Record
+from neo4j import AsyncGraphDatabase, AsyncSession, AsyncTransaction, Query, Record
 from neo4j.exceptions import (
     AuthError,
     ConfigurationError,
@@ -37,7 +37,7 @@ SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ss
 BATCH = 1_000  # rows of one transaction of a restore
 TIMED_OUT = "Neo.ClientError.Transaction.TransactionTimedOut"
 _T = TypeVar("_T")
-_Work = Callable[[AsyncTransaction], Awaitable[_T]]
+_Work = Callable[[AsyncSession, float], Awaitable[_T]]
 
 
 class Neo4jRelations:
@@ -81,7 +81,7 @@ class Neo4jRelations:
         """See RelationStore."""
         nodes, edges, refused = rows(relations)
         if edges:
-            await self._run(lambda tx: _store(tx, nodes, edges))
+            await self._run(_in_transaction(lambda tx: _store(tx, nodes, edges)))
         bad = {one.write_id for one in refused}
         return PutResult(tuple(r.write_id for r in relations if r.write_id not in bad), tuple(refused))
 
@@ -90,17 +90,16 @@ class Neo4jRelations:
     ) -> list[Step]:
         """See RelationStore."""
         asked = {"shop": shop, "customer": customer, "since": since_ms, "until": until_ms, "limit": limit}
-        return [_step(record) for record in await self._run(lambda tx: _all(tx, cypher.PATH, asked), write=False)]
+        return [_step(record) for record in await self._ask(cypher.PATH, asked)]
 
     async def marked_down_agents(
         self, shop: str, since_ms: int, until_ms: int, reason: str = "return"
     ) -> list[MarkedDown]:
         """See RelationStore."""
         asked = {"shop": shop, "since": since_ms, "until": until_ms, "reason": reason}
-        found = await self._run(lambda tx: _all(tx, cypher.MARKED, asked), write=False)
         return [
             MarkedDown(_node("Agent", one["agent"]), one["times"], one["customers"], one["last"], tuple(one["ids"]))
-            for one in found
+            for one in await self._ask(cypher.MARKED, asked)
         ]
 
     async def delete_customer(self, shop: str, customer: str) -> int:
@@ -112,20 +111,21 @@ class Neo4jRelations:
                 count += (await _all(tx, query, {"shop": shop, "customer": customer}))[0]["count"]
             return count
 
-        return await self._run(delete)
+        return await self._run(_in_transaction(delete))
 
     async def backup(self, shop: str, file: Path) -> int:
         """See RelationStore."""
 
         async def copy(tx: AsyncTransaction) -> int:
             with dump.Writer(file, shop) as out:
-                async for record in await tx.run(cypher.ALL_NODES, shop=shop):
-                    out.node(_node_row(record["label"], record["node"]))
+                # in this order: a relation that is written meanwhile never lacks its nodes
                 async for record in await tx.run(cypher.ALL_EDGES, shop=shop):
                     out.edge(_edge_row(record))
+                async for record in await tx.run(cypher.ALL_NODES, shop=shop):
+                    out.node(_node_row(record["label"], record["node"]))
             return out.count
 
-        return await self._run(copy, write=False, timeout_s=BULK_SECONDS)
+        return await self._run(_in_transaction(copy), write=False, timeout_s=BULK_SECONDS)
 
     async def restore(self, shop: str, file: Path) -> int:
         """See RelationStore. Nothing is missing meanwhile: what the backup lacks goes last."""
@@ -146,11 +146,19 @@ class Neo4jRelations:
         """See RelationStore."""
         await self._driver.close()
 
-    async def _in_bulk(self, work: _Work[_T]) -> _T:
-        return await self._run(work, timeout_s=BULK_SECONDS)
+    async def _in_bulk(self, work: Callable[[AsyncTransaction], Awaitable[_T]]) -> _T:
+        return await self._run(_in_transaction(work), timeout_s=BULK_SECONDS)
+
+    async def _ask(self, query: str, parameters: dict[str, Any]) -> list[Record]:
+        """One query without a transaction of its own: half the way there and back."""
+
+        async def once(session: AsyncSession, seconds: float) -> list[Record]:
+            return [record async for record in await session.run(Query(query, timeout=seconds), parameters)]
+
+        return await self._run(once, write=False)
 
     async def _run(self, work: _Work[_T], *, write: bool = True, timeout_s: float | None = None) -> _T:
-        """The work as one transaction, with one retry: all that we do is safe to repeat (case I11)."""
+        """The work, with one retry on another connection: all that we do is safe to repeat (case I11)."""
         seconds = timeout_s or self._timeout
         try:
             if write:  # what is read before the first write is empty, and needs no index
@@ -158,25 +166,20 @@ class Neo4jRelations:
                     await self._prepare()
             async with asyncio.timeout(seconds):
                 try:
-                    return await self._transaction(work, seconds, write=write)
+                    return await self._once(work, seconds, write=write)
                 except (DriverError, Neo4jError) as error:
                     if not _passing(error):
                         raise
-                    return await self._transaction(work, seconds, write=write)
+                    return await self._once(work, seconds, write=write)
         except TimeoutError as error:
             message = f"{self.url}: no answer within {seconds:g} s"
             raise RelationsUnavailableError(message) from error
         except (DriverError, Neo4jError, OSError) as error:
             raise self._said(error) from error
 
-    async def _transaction(self, work: _Work[_T], seconds: float, *, write: bool) -> _T:
-        async with (
-            self._driver.session(default_access_mode="WRITE" if write else "READ") as session,
-            await session.begin_transaction(timeout=seconds) as tx,
-        ):
-            done = await work(tx)
-            await tx.commit()
-            return done
+    async def _once(self, work: _Work[_T], seconds: float, *, write: bool) -> _T:
+        async with self._driver.session(default_access_mode="WRITE" if write else "READ") as session:
+            return await work(session, seconds)
 
     async def _prepare(self) -> None:
         """Constraints and indexes, before the first use."""
@@ -195,6 +198,18 @@ class Neo4jRelations:
         if isinstance(error, OSError | DatabaseError | DriverError) or _passing(error):
             return RelationsUnavailableError(f"{self.url}: not just now ({type(error).__name__})")
         return RelationsError(f"{self.url}: refused ({getattr(error, 'code', '')}): is it a Neo4j 5 server?")
+
+
+def _in_transaction(work: Callable[[AsyncTransaction], Awaitable[_T]]) -> _Work[_T]:
+    """All queries of the work, or none."""
+
+    async def once(session: AsyncSession, seconds: float) -> _T:
+        async with await session.begin_transaction(timeout=seconds) as tx:
+            done = await work(tx)
+            await tx.commit()
+            return done
+
+    return once
 
 
 def _passing(error: Exception) -> bool:
