@@ -165,7 +165,7 @@ class ShopFile:
         wanted = [str(one) for fact in facts for one in (fact.id, fact.trail_id)]
         found = {UUID(name): decode(body) for part in _parts(wanted) for name, body in self._db.execute(
             f"SELECT id, body FROM facts WHERE id IN ({_marks(part)})", part)}  # noqa: S608  # fmt: skip
-        return superseding.plan(facts, found, found.keys())
+        return superseding.plan(facts, found)
 
     def _apply(self, plan: superseding.Plan, vectors: Mapping[str, bytes]) -> None:
         change = self._meta("change")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,27 +14,36 @@ SUMMARY_MAX = 500  # characters; longer is a conversation, not what is known fro
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The objects to write: first the trail, then what is known now; a crash between them repairs itself."""
+    """The objects to write: first the trail, then what is known now; a crash between them repairs itself.
+
+    `again` are those that a batch before this one has stored: a store that may hold halves of them writes them once
+    more, together with the trail.
+    """
 
     trail: Mapping[UUID, Fact]
     current: Mapping[UUID, Fact]
+    again: Mapping[UUID, Fact]
 
 
-def plan(facts: Sequence[Fact], current: Mapping[UUID, Fact], replaced: Collection[UUID]) -> Plan:
-    """The plan of a batch, given what is known under its keys and which of its writes stand in the trail.
+def plan(facts: Sequence[Fact], known: Mapping[UUID, Fact]) -> Plan:
+    """The plan of a batch, given what is stored under its facts' ids and trail ids.
 
-    A write that is known, or that a later one replaced, is left out: repeating a batch changes nothing (case I01).
+    A write that is known, or that a later one replaced, is not new: repeating a batch changes nothing (case I01).
     """
     now: dict[UUID, Fact] = {}
     trail: dict[UUID, Fact] = {}
+    again: dict[UUID, Fact] = {}
     for fact in facts:
-        old = now.get(fact.id) or current.get(fact.id)
-        if fact.trail_id in replaced or fact.trail_id in trail or (old is not None and old.write_id == fact.write_id):
-            continue
-        if old is not None:
-            trail[old.trail_id] = replace(old, active=False)
-        now[fact.id] = replace(fact, supersedes=old.write_id if old is not None else "")
-    return Plan(trail, now)
+        old = now.get(fact.id) or known.get(fact.id)
+        if old is not None and old.write_id == fact.write_id:
+            again[fact.id] = old
+        elif fact.trail_id in known:
+            again[fact.trail_id] = known[fact.trail_id]
+        elif fact.trail_id not in trail:
+            if old is not None:
+                trail[old.trail_id] = replace(old, active=False)
+            now[fact.id] = replace(fact, supersedes=old.write_id if old is not None else "")
+    return Plan(trail, now, {one: fact for one, fact in again.items() if one not in now and one not in trail})
 
 
 def refusal(fact: Fact, vector: Vector, vectors: Vectors) -> str:
@@ -77,4 +86,4 @@ def restored(facts: Sequence[Fact]) -> Plan:
         first, *rest = newest_first(history)
         current[object_id] = first
         trail.update({fact.trail_id: fact for fact in rest})
-    return Plan(trail, current)
+    return Plan(trail, current, {})

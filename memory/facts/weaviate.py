@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from weaviate.classes.data import DataObject
 from weaviate.classes.query import Filter, Sort
 
 from memory.facts import backup, superseding
@@ -17,7 +17,7 @@ from memory.facts.backup import decode, encode
 from memory.facts.port import Fact, FactsError, FactsUnavailableError, Hit, PutResult, Refused
 from memory.facts.ranking import fact_text, newest, ranked
 from memory.facts.vectors import HashedVectors, Vector, Vectors, tokens
-from memory.facts.weaviate_client import QUERY_SECONDS, Connection, for_good
+from memory.facts.weaviate_client import QUERY_SECONDS, VECTOR, Connection, Row, for_good
 
 WRITE_SECONDS = 10.0  # one batch
 BATCH = 200  # objects in one request: some 300 KB
@@ -134,10 +134,9 @@ class WeaviateFacts:
     async def _put(self, shop: str, batch: Sequence[tuple[Fact, Vector]]) -> dict[str, str]:
         """What was refused, with the reason, by write id."""
         known = await self._by_ids(shop, [one for fact, _ in batch for one in (fact.id, fact.trail_id)])
-        current = {one: fact for one, (fact, _) in known.items()}
-        plan = superseding.plan([fact for fact, _ in batch], current, known.keys())
+        plan = superseding.plan([fact for fact, _ in batch], {one: fact for one, (fact, _) in known.items()})
         vectors = {fact.write_id: vector for fact, vector in (*known.values(), *batch)}
-        trail = {one: (fact, vectors[fact.write_id]) for one, fact in plan.trail.items()}
+        trail = {one: (fact, vectors[fact.write_id]) for one, fact in (*plan.trail.items(), *plan.again.items())}
         refused = await self._insert(shop, trail)
         ours = {fact.write_id for fact, _ in batch}
         lost = refused.keys() - ours
@@ -153,13 +152,9 @@ class WeaviateFacts:
         if not objects:
             return {}
         rows = [_row(one, fact, vector) for one, (fact, vector) in objects.items()]
-        async with self._connection.tenant(shop, self._write_s, create=True) as facts:
-            if facts is None:  # made by `create`
-                message = f"Weaviate has no tenant for the shop {shop!r}, although one was made"
-                raise FactsUnavailableError(message)
-            answer = await facts.data.insert_many(rows)
+        failed = await self._connection.insert(shop, rows, self._write_s)
         facts_in_order = [fact for fact, _ in objects.values()]
-        refused = {facts_in_order[place].write_id: error.message for place, error in answer.errors.items()}
+        refused = {facts_in_order[place].write_id: reason for place, reason in failed.items()}
         for write, reason in refused.items():
             if not for_good(reason):
                 message = f"Weaviate stored {len(rows) - len(refused)} of {len(rows)} facts; {write}: {reason}"
@@ -214,18 +209,22 @@ class WeaviateFacts:
                 return gone
 
     def _read(self, one: Any) -> tuple[Fact, Vector]:
-        vector = one.vector.get("default")
+        vector = one.vector.get(VECTOR)
         numbers = np.zeros(self._vectors.size, np.float32) if vector is None else np.asarray(vector, np.float32)
         return decode(one.properties["body"]), numbers
 
 
-def _row(object_id: UUID, fact: Fact, vector: Vector) -> DataObject[Any, Any]:
+def _row(object_id: UUID, fact: Fact, vector: Vector) -> Row:
     properties = {
         "customer": fact.customer, "key": fact.key, "kind": fact.kind, "session": fact.session_id, "at": fact.at,
         "active": fact.active, "words": " ".join(tokens(fact_text(fact))), "body": encode(fact).decode(),
     }  # fmt: skip
-    # a vector of zeros has no direction, and an index by angle takes none
-    return DataObject(properties, object_id, vector=vector.tolist() if vector.any() else None)
+    if not vector.any():
+        return Row(object_id, properties, None)  # zeros have no direction, and an index by angle takes none
+    # Weaviate skips an object that looks the same, also where a crash left it out of half of the indexes; a vector's
+    # length says nothing here, so each attempt has another one, and all indexes are written again
+    length = 0.5 + time.monotonic_ns() % 999_983 / 2_000_000
+    return Row(object_id, properties, (vector * np.float32(length)).tolist())
 
 
 def _where(customer: str | None, kinds: Sequence[str], since_ms: int, *, active_only: bool) -> Any:

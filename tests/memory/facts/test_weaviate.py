@@ -10,13 +10,13 @@ import pytest
 
 from memory.facts.port import Fact, FactsError, FactsUnavailableError
 from memory.facts.vectors import HashedVectors
-from memory.facts.weaviate import WeaviateFacts
+from memory.facts.weaviate import WeaviateFacts, _where
 from streams.stores.weaviate import WeaviateServer
 from tests.memory.facts.checks import BAD, OddVectors, Shop
 from tests.stores import own_weaviate
 
 pytestmark = pytest.mark.stores
-WRITES, KILLS, BATCH = 1_000, 1, 20
+WRITES, KILLS, BATCH = 1_000, 1, 10
 
 
 @pytest.fixture
@@ -135,21 +135,27 @@ async def test_kill_during_writes_loses_and_doubles_nothing(own_server: Weaviate
     ]
     killer = asyncio.create_task(_kill(own_server))
 
-    repeats = sum([await _write(store, facts[at : at + BATCH]) for at in range(0, WRITES, BATCH)])
+    customers = [facts[number::7] for number in range(7)]  # each has one writer
+    repeats = sum(await asyncio.gather(*(_write_all(store, one) for one in customers)))
     await killer
 
     session = await store.by_session(shop.name, "sess_1")
     assert sorted(fact.write_id for fact in facts) == sorted(fact.write_id for fact in session)
     assert len(await _objects(store, shop)) == WRITES
+    assert WRITES == await _searchable(store, shop)
     assert repeats >= 1
     await store.close()
 
 
 async def _kill(server: WeaviateServer) -> None:
     for _ in range(KILLS):
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(0.3)
         await asyncio.to_thread(server.kill)
         await asyncio.to_thread(server.start)
+
+
+async def _write_all(store: WeaviateFacts, facts: Sequence[Fact]) -> int:
+    return sum([await _write(store, facts[at : at + BATCH]) for at in range(0, len(facts), BATCH)])
 
 
 async def _write(store: WeaviateFacts, batch: Sequence[Fact]) -> int:
@@ -161,9 +167,17 @@ async def _write(store: WeaviateFacts, batch: Sequence[Fact]) -> int:
             await asyncio.sleep(0.2)
             continue
         assert not result.failed
-        await asyncio.sleep(0.03)
         return repeats
     pytest.fail("the server did not come back")
+
+
+async def _searchable(store: WeaviateFacts, shop: Shop) -> int:
+    """How many are found by customer, kind and word, each in an index of its own."""
+    async with store._connection.tenant(shop.name, None) as tenant:
+        found = [await tenant.query.bm25("fact", query_properties=["words"], limit=WRITES,
+                                         filters=_where(f"s/web/u{number}", ("preference",), 1, active_only=True))
+                 for number in range(7)]  # fmt: skip
+    return sum(len(one.objects) for one in found)
 
 
 async def _objects(store: WeaviateFacts, shop: Shop) -> list[object]:
