@@ -48,7 +48,7 @@ class Settings(BaseSettings):
         "default data_dir/snapshot-copies"
     )  # fmt: skip
     snapshot_copies_endpoint: str | None = Field(default=None, description="URL of an object storage not Amazon's")
-    checkpoint_ms: int = Field(default=1_000, ge=10, description="state.updates at most this often")
+    checkpoint_ms: int = Field(default=3_000, ge=10, description="state.updates at most this often")
     dlq_limit: int = Field(default=100, ge=1, description="dead letters in a row that pause a topic partition")
     skew_max_ms: int = Field(default=1_000, ge=0, description="above this clock skew timers stop, with an alarm")
 

@@ -219,7 +219,7 @@ def test_checkpoint_rides_along_at_most_once_a_second() -> None:
         assert states[-1].version <= 5
         assert marks[-1]["diff_offset"] < len(lock.log.records(wire.DIFFS))
 
-    run(body)
+    run(body, checkpoint_ms=1_000)
 
 
 def test_too_large_a_transaction_is_split() -> None:
