@@ -14,12 +14,13 @@ import orjson
 
 from bench.privacy import precision
 from bench.privacy.canaries import Canary, canaries
+from bench.privacy.find import Haystack
 from bench.privacy.world import PARTITIONS, Run, run
 from bench.report import Result, table
 from schemas.errors import InterlockError
 from streams.privacy.forget import Plan, carry_out, plan, prove
 from streams.privacy.records import opened, records_of
-from streams.privacy.search import Needles, in_files, in_topics
+from streams.privacy.search import Needles, in_topics
 from streams.privacy.stores import clear_files, clear_stores
 from streams.privacy.unseal import Request, unseal
 from streams.replay.letters import Letter, exact_bytes, letters
@@ -33,15 +34,13 @@ Found = list[tuple[str, str]]
 
 def leaks(made: Run) -> Found:
     """Where a canary can be read: `(place, value)`. The rubbish itself is what a producer put on the topic."""
-    ours = made.headed
-    everything = b"\n".join(_bytes(ours))
-    suspects = Needles(Needles(canary.needle for canary in made.canaries).found(everything))  # one long look is quicker
-    found = list(in_topics(LocalSource(ours, PARTITIONS), suspects)) if suspects.values else []
     needles = Needles(canary.needle for canary in made.canaries)
-    found += in_files([made.settings.data_dir], needles)
-    for name, data in (("log", made.logs.encode()), ("metrics", made.metrics), ("page", made.pages)):
-        found += [(name, value) for value in needles.found(data)]
-    return found
+    stack, files = Haystack(needles), [file for file in made.settings.data_dir.rglob("*") if file.is_file()]
+    suspects = Needles(stack.found(_bytes(made.headed)))
+    found = list(in_topics(LocalSource(made.headed, PARTITIONS), suspects)) if suspects.values else []
+    places = {"log": made.logs.encode(), "metrics": made.metrics, "page": made.pages}
+    places |= {str(file): file.read_bytes() for file in files}
+    return found + [(name, value) for name, data in places.items() for value in stack.found([data])]
 
 
 def _bytes(records: list[Record]) -> Iterator[bytes]:

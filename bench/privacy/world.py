@@ -136,7 +136,8 @@ async def _customer(world: MemoryWorld, conversation: str, some: Sequence[Canary
     taken = False
     for canary in some:
         if canary.carrier in ("rubbish", "unkeyed"):
-            value = b'{"text": "' + canary.text.encode()  # cut off: a dead letter
+            sender = conversation.rpartition("/")[2]
+            value = f'{{"sender": "{sender}", "text": "{canary.text}'.encode()  # cut off: a dead letter
             keyed = canary.carrier == "rubbish"
             world.interlock.log.append(Outgoing("channel.events", partition, key if keyed else None, value))
         elif canary.carrier == "staff":

@@ -31,6 +31,7 @@ def forget(
     reason: Reason,
     by: By = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without, only show what would be done.")] = False,
+    letter: Annotated[list[str] | None, typer.Option(help="A dead letter that names nobody and is theirs.")] = None,
     drop_open_work: Annotated[bool, typer.Option(help="Also when a call, a send or a review is under way.")] = False,
 ) -> None:
     """Forget a customer: destroy keys, clear stores and states, and prove it. It can't be undone. Role `privacy`."""
@@ -46,7 +47,7 @@ def forget(
     keys = open_key_store(settings.data_dir, settings.master_key_file)
     try:
         with KafkaSource(settings) as source:
-            found = plan(source, keys, customer)
+            found = plan(source, keys, customer, letter or ())
             typer.echo("\n".join(told(found)))
             if not yes:
                 typer.echo("nothing was done; --yes does it, for good")

@@ -14,7 +14,7 @@ from streams.privacy.search import Needles, in_files, in_topics, sensitive
 from streams.privacy.unseal import Publish
 from streams.reader import LogSource
 from streams.replay.find import NotFoundError
-from streams.replay.letters import Letter, LetterError, exact_bytes, letters
+from streams.replay.letters import Letter, LetterError, exact_bytes, find_letter, letters
 
 LETTER = "letter:"  # the owner of a dead letter that names no conversation
 
@@ -34,8 +34,11 @@ class Plan:
     open_work: tuple[str, ...]
 
 
-def plan(source: LogSource, keys: KeyStore, conversation: str) -> Plan:
-    """Find all that is theirs, while it can still be opened. Raises NotFoundError, HeldError."""
+def plan(source: LogSource, keys: KeyStore, conversation: str, also: Iterable[str] = ()) -> Plan:
+    """Find all that is theirs, while it can still be opened. Raises NotFoundError, HeldError.
+
+    `also` are references of dead letters that name nobody and hold no value that is known, but are theirs.
+    """
     names = linked(source, conversation)
     for name in names:
         hold = keys.held(name)
@@ -47,8 +50,9 @@ def plan(source: LogSource, keys: KeyStore, conversation: str) -> Plan:
         seals += 1
         values |= dict.fromkeys(sensitive(one.clear))
     needles = Needles(values)
-    return Plan(tuple(names), tuple(_letters(source, keys, names, needles)), needles, seals,
-                tuple(_open_work(source, names)))  # fmt: skip
+    named = [find_letter(source, one).letter.owner for one in also]
+    theirs = dict.fromkeys((*_letters(source, keys, names, needles), *(one for one in named if one.startswith(LETTER))))
+    return Plan(tuple(names), tuple(theirs), needles, seals, tuple(_open_work(source, names)))
 
 
 def carry_out(

@@ -19,7 +19,7 @@ class Needles:
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values = tuple(dict.fromkeys(value for value in values if len(value) >= SHORTEST))
-        self._bytes = [(value, tuple(_forms(value))) for value in self.values]
+        self._bytes = [(value, tuple(forms(value))) for value in self.values]
 
     def found(self, data: bytes) -> list[str]:
         """The values that can be read in the bytes."""
@@ -29,7 +29,8 @@ class Needles:
         return [value for value, forms in self._bytes if any(form in data or form in bare for form in forms)]
 
 
-def _forms(value: str) -> Iterator[bytes]:
+def forms(value: str) -> Iterator[bytes]:
+    """How the value may stand in bytes."""
     yield value.encode()
     if not value.isascii():  # as a JSON writer that knows only ASCII has it
         yield value.encode("ascii", "backslashreplace")

@@ -15,7 +15,7 @@ from schemas.delivery import OutboundMessage
 from streams.gateway.outbox import Outbox
 from streams.memory_backup import back_up, backups
 from streams.memory_stores import MemoryStores
-from streams.privacy.forget import emptied, prove
+from streams.privacy.forget import emptied, plan, prove
 from streams.privacy.search import Needles, in_files, in_topics
 from streams.privacy.stores import clear_backups, clear_files, clear_stores
 from streams.privacy.unseal import NothingSealedError
@@ -102,6 +102,9 @@ def test_dead_letters_of_theirs_are_forgotten_with_them() -> None:
             with pytest.raises(LetterError, match="was destroyed"):
                 exact_bytes(one, stand.world.keys)
         assert (2, b'{"text": "13900000001') == (len(theirs), exact_bytes(last, stand.world.keys))
+        assert (last.letter.owner,) == plan(
+            source(stand), stand.world.keys, person.conversation, [last.reference]
+        ).letters
 
     whole(run)
 
