@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from weaviate.classes.query import MetadataQuery
 
 from memory.facts.port import Fact, FactsError, FactsUnavailableError
 from memory.facts.vectors import HashedVectors
@@ -106,6 +107,20 @@ async def test_crash_between_trail_and_current_repairs_itself(facts: WeaviateFac
     assert [("w2", True), ("w1", False)] == [
         (fact.write_id, fact.active) for fact in await facts.by_key(shop.name, first.customer, "colour")
     ]
+
+
+async def test_repeat_writes_the_object_again(facts: WeaviateFacts, shop: Shop) -> None:
+    """Weaviate skips what looks the same, also where a crash left it half indexed: a repeat looks different."""
+    fact = shop.fact("tea", "drink")
+
+    async def written_at() -> object:
+        await facts.put([fact])
+        async with facts._connection.tenant(shop.name, 10) as tenant:
+            asked = MetadataQuery(last_update_time=True)
+            found = await tenant.query.fetch_objects_by_ids([fact.id], return_metadata=asked)
+        return found.objects[0].metadata.last_update_time
+
+    assert await written_at() != await written_at()
 
 
 async def test_frozen_server_costs_the_timeout_only(own_server: WeaviateServer, shop: Shop) -> None:
