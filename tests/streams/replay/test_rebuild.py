@@ -77,7 +77,7 @@ def test_a_checkpoint_stands_for_the_diffs_before_it() -> None:
 
 
 def test_an_earlier_version_is_read_backwards_from_a_later_state() -> None:
-    """Sections come out as they were; what the runtime itself kept is not in diffs, and is left out (R-002-14)."""
+    """Compacted away on state.updates, it is read from the diffs, as it was (R-002-14, case D11)."""
     whole = refund()
     version = min(version_of(one) for one in whole.of("state.updates", REFUND) if version_of(one) > 4)
     late = history(kept(whole, range(3, version + 1), (version,)))
@@ -100,7 +100,7 @@ def test_a_session_starts_from_its_whole_state() -> None:
     ("version", "words"), [(4, "version 4 is gone.*6 to 8"), (9_999, "no version 9999; the newest is 8")]
 )
 def test_a_version_that_is_gone_is_said(version: int, words: str) -> None:
-    """Never another version than the one asked for: what the topics still hold is named (promise 10)."""
+    """Never another version than the one asked for: what the topics still hold is named (promise 10, case D11)."""
     found = history(kept(refund(), range(7, 9)))
     found.states[6] = state_at(history(refund()), 6)
     with pytest.raises(VersionGoneError, match=words):
