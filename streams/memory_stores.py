@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.facts.embedded import EmbeddedFacts
+from memory.facts.opening import open_facts, open_vectors
 from memory.facts.port import FactStore
 from memory.relations.embedded import EmbeddedRelations
 from memory.relations.port import RelationStore
@@ -32,15 +32,13 @@ def stores_dir(settings: Settings) -> Path:
 
 def open_stores(settings: Settings) -> MemoryStores:
     """Both stores; a server is connected to at its first use. Raises RelationsError for what is no file or address."""
-    return MemoryStores(_facts(settings), _relations(settings))
+    return MemoryStores(facts_of(settings), _relations(settings))
 
 
-def _facts(settings: Settings) -> FactStore:
-    if not settings.facts_url:
-        return EmbeddedFacts(stores_dir(settings) / "facts")
-    from memory.facts.weaviate import WeaviateFacts  # noqa: PLC0415 (a client library that the twin does not need)
-
-    return WeaviateFacts(settings.facts_url, api_key=settings.facts_api_key)
+def facts_of(settings: Settings) -> FactStore:
+    """The store of facts with the vectors that the settings name; a server is connected to at its first use."""
+    vectors = open_vectors(settings.embedding_url, settings.embedding_model, settings.embedding_size)
+    return open_facts(settings.facts_url, settings.facts_api_key, stores_dir(settings) / "facts", vectors)
 
 
 def _relations(settings: Settings) -> RelationStore:

@@ -11,7 +11,6 @@ from httpx_aiohttp import HttpxAiohttpClient
 
 from agents.planning.pack import load_pack
 from agents.tools.spec import SpecError, Tools
-from memory.facts.opening import open_facts
 from memory.facts.port import FactStore
 from memory.key_file import open_key_store
 from memory.sealing import KeyStore, open_seal
@@ -24,7 +23,7 @@ from streams.effects.recall import RecallHandler
 from streams.effects.send import SendHandler
 from streams.effects.tools import ToolHandler
 from streams.effects.unseal import Unsealing
-from streams.memory_stores import stores_dir
+from streams.memory_stores import facts_of
 from streams.metrics import Metrics
 from streams.processors import (
     delivery,
@@ -123,7 +122,7 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
     limits = httpx.Limits(max_connections=CALLS, max_keepalive_connections=CALLS)
     async with HttpxAiohttpClient(limits=limits) as client:
         sender = SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock))
-        facts = open_facts(settings.facts_url, settings.facts_api_key, stores_dir(settings) / "facts")
+        facts = facts_of(settings)
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),
             **memory_handlers(settings, client, keys, clock, facts),
