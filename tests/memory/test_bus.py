@@ -308,7 +308,7 @@ def test_positions_of_emits_are_remembered_by_source_and_topic() -> None:
     state = after(empty(NAME), 1, topic="tools.results", offset=9, position=("shop-1/web/li", 4, 2))
     assert {"tools.results|shop-1/web/li": [4, 2]} == state["runtime"]["heard"]
     assert {} == state["runtime"]["recent"]
-    emits = [{"topic": "plans"}, {"topic": "x"}, {"topic": "plans"}]
+    emits = [{"topic": topic, "key": NAME} for topic in ("plans", "x", "plans")]
     state = after(state, 2, topic="tools.results", offset=5, emits=emits)
     assert {"tools.results": 9} == state["runtime"]["at"]
     assert {"plans": [2, 2], "x": [2, 1]} == state["runtime"]["sent"]
