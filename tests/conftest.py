@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,12 +22,19 @@ THOROUGH = (
     "tests/memory/test_personal.py", "tests/streams/privacy/",
     "tests/memory/test_windows.py", "tests/memory/facts/", "tests/memory/relations/",
     "tests/memory/test_register_rollbacks.py", "tests/agents/remembering/", "tests/memory/test_embedding.py",
-    "tests/memory/test_tokens.py", "tests/schemas/test_cloudevents.py",
+    "tests/memory/test_tokens.py", "tests/schemas/test_cloudevents.py", "tests/schemas/test_codec.py",
     "tests/schemas/test_export.py", "tests/schemas/test_published.py", "tests/schemas/test_topics.py",
     "tests/streams/channels/", "tests/streams/commands/", "tests/streams/delivery/test_properties.py",
     "tests/streams/gateway/", "tests/streams/replay/", "tests/streams/runtime/test_offsets.py",
+    "tests/streams/runtime/test_partition_races.py", "tests/streams/stores/",
     "tests/streams/scenario/", "tests/streams/test_",
 )  # fmt: skip
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read the thorough tests where they are left out: half of the fast run would be their imports."""
+    place = collection_path.relative_to(config.rootpath).as_posix() + "/" * collection_path.is_dir()
+    return True if "not slow" in config.option.markexpr and place.startswith(THOROUGH) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
