@@ -17,6 +17,7 @@ SUITES = {
     "bus": {"state_update_p99": "us", "state_read_p99": "us", "memory_open": "bytes", "memory_closed": "bytes"},
     "turns": {"turns_per_s": "1/s", "turn_latency_p95": "ms", "copy_limit": "1/s"},
     "recovery": {"recovery_100k": "s"},
+    "normalise": {"normalise_p50": "ms", "normalise_p95": "ms", "normalised_per_s": "1/s"},
     "windows": {"windows_p95": "ms", "tokens_saved": "%"},
     "snapshots": {"snapshot_pause": "ms", "snapshot_copy_share": "%", "snapshot_restore": "s"},
     "sealing": {"sealing_p50": "us", "sealing_p95": "us"},
