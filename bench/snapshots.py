@@ -21,6 +21,7 @@ from memory.object_store import FolderStore
 from memory.snapshots import SnapshotStore
 from schemas.state import Mark
 from schemas.topics import INPUT_TOPICS
+from streams import loops
 from streams.runtime.checkpoint import SavedState, Snapshots
 from streams.runtime.snapshotting import LocalSnapshots
 
@@ -32,6 +33,7 @@ LOG = logging.getLogger("bench.snapshots")
 
 def run() -> Iterator[Result]:
     """Three rows, over a folder as object storage."""
+    loops.tune()  # as a worker runs
     with tempfile.TemporaryDirectory() as folder:
         yield from _measured(Path(folder))
 

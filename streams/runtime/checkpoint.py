@@ -14,7 +14,7 @@ from streams.runtime import wire
 from streams.runtime.ports import Clock, Outgoing
 
 UPDATE_BYTES = 1_000_000  # states that ride along with one transaction at most
-CHUNK = 200  # states encoded between two turns of the event loop
+CHUNK = 50  # states encoded between two turns of the event loop
 
 
 class SavedState(NamedTuple):
