@@ -51,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, default=None, help="keep logs and broker data in this folder")
     chosen = parser.parse_args(arguments)
     seed = chosen.seed or now_ms() % 1_000_000
+    unknown = set(filter(None, chosen.only.split(","))) - phases().keys()
+    if unknown:  # a run of nothing would pass
+        parser.error(f"no such phase: {', '.join(sorted(unknown))}; there are {', '.join(phases())}")
     wanted = {name: phase for name, phase in phases().items() if not chosen.only or name in chosen.only.split(",")}
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends with us
     with stand(chosen.keep) as made:
