@@ -83,19 +83,15 @@ class Copies:
         return sum(part.rows for part in parts)
 
     def newest(self, partition: int) -> Chain | None:
-        """The chain that reaches furthest, or None. A manifest that can't be read is told, and left out."""
-        found = [one for name in self._manifests(partition) if (one := self._read(name, partition)) is not None]
-        bases = sorted((one for one in found if one.after is None), key=_order)
-        return _chained(bases[-1], found) if bases else None
+        """The chain on the newest base, or None. A manifest that can't be read is told, and left out."""
+        return next(self._chains(partition), None)
 
     def restore(self, partition: int, begin: Callable[[], Import], log_start: int, log_end: int) -> bool:
         """Make the partition's snapshot from its copies, from the newest base that can be read.
 
         `log_start` and `log_end` are the offsets of state.diffs: a copy that the log does not go on from is no use.
         """
-        found = [one for name in self._manifests(partition) if (one := self._read(name, partition)) is not None]
-        for base in sorted((one for one in found if one.after is None), key=_order, reverse=True):
-            chain = _chained(base, found)
+        for chain in self._chains(partition):
             if not log_start <= chain.mark.diff_offset + 1 <= log_end:
                 self._log.warning("copies of partition %d end at offset %d; the log holds %d to %d: not used",
                                   partition, chain.mark.diff_offset, log_start, log_end)  # fmt: skip
@@ -115,8 +111,7 @@ class Copies:
     def prune(self, partition: int) -> None:
         """Delete what lies before the oldest base that is kept: manifests first, so that none names a missing part."""
         names = self._store.names(self._folder(partition))
-        manifests = [(name, self._read(name, partition)) for name in names if name.endswith(".manifest")]
-        bases = sorted((one for _, one in manifests if one is not None and one.after is None), key=_order)
+        bases = sorted((one for one in self._found(names, partition) if one.after is None), key=_order)
         if len(bases) <= KEPT_BASES:
             return
         oldest = f"{self._folder(partition)}{bases[-KEPT_BASES].mark.diff_offset:020d}"
@@ -124,8 +119,14 @@ class Copies:
         for name in sorted(gone, key=lambda one: not one.endswith(".manifest")):
             self._store.delete(name)
 
-    def _manifests(self, partition: int) -> list[str]:
-        return [name for name in self._store.names(self._folder(partition)) if name.endswith(".manifest")]
+    def _chains(self, partition: int) -> Iterator[Chain]:
+        """On the newest base first."""
+        found = self._found(self._store.names(self._folder(partition)), partition)
+        for base in sorted((one for one in found if one.after is None), key=_order, reverse=True):
+            yield _chained(base, found)
+
+    def _found(self, names: Iterable[str], partition: int) -> list[Manifest]:
+        return [one for name in names if name.endswith(".manifest") and (one := self._read(name, partition))]
 
     def _read(self, name: str, partition: int) -> Manifest | None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,16 +11,38 @@ import pytest
 
 from streams.broker import EmbeddedKafka
 from streams.java import BrokerError
+from streams.settings import Settings
+from streams.topics import apply_topics
+
+
+def started(own: EmbeddedKafka) -> str:
+    """The bootstrap address of the broker, once it runs."""
+    try:
+        return own.start()
+    except BrokerError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no broker: {error}")
 
 
 def embedded(folder: Path) -> Iterator[str]:
     """The bootstrap address of a broker in the folder, for a fixture to yield from; it is stopped after that."""
     own = EmbeddedKafka(folder)
     try:
-        yield own.start()
-    except BrokerError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no broker: {error}")
+        yield started(own)
     finally:
         own.stop()
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[Settings]:
+    """The settings of a cluster in the folder, with its topics; the folder is where commands run meanwhile."""
+    own = EmbeddedKafka(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        try:
+            chosen = Settings(bootstrap_servers=started(own), data_dir=folder)
+            apply_topics(chosen.bootstrap_servers, chosen)
+            yield chosen
+        finally:
+            own.stop()

@@ -10,10 +10,8 @@ from typer.testing import CliRunner, Result
 
 from memory.key_file import open_key_store
 from memory.sealing import HeldError
-from streams.broker import EmbeddedKafka
 from streams.cli import build
 from streams.commands import forget
-from streams.java import BrokerError
 from streams.privacy.rights import NotAllowedError
 from streams.privacy.unseal import NothingSealedError
 from streams.reader import KafkaSource
@@ -22,8 +20,8 @@ from streams.runtime.ports import Outgoing
 from streams.runtime.virtual import run_virtual
 from streams.scenario.local import local_world
 from streams.settings import Settings
-from streams.topics import apply_topics
 from streams.writer import write_all
+from tests.brokers import cluster
 from tests.promises.stand import Stand, isolated
 from tests.streams.privacy.office import ADDRESS, NAME, PHONE, told
 
@@ -37,18 +35,9 @@ WHY = ("--reason", "case 7")
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A cluster of this module's own with one customer's records, and the keys of their seals."""
-    folder = tmp_path_factory.mktemp("privacy")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        broker = EmbeddedKafka(folder)
-        try:
-            chosen = Settings(bootstrap_servers=broker.start(), data_dir=folder)
-        except BrokerError as error:
-            pytest.skip(f"no broker: {error}")
-        apply_topics(chosen.bootstrap_servers, chosen)
+    with cluster(tmp_path_factory.mktemp("privacy")) as chosen:
         write_all(chosen, run_virtual(_story(chosen)))
         yield chosen
-        broker.stop()
 
 
 async def _story(settings: Settings) -> list[Outgoing]:

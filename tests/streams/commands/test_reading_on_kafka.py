@@ -14,15 +14,13 @@ from typer.testing import CliRunner, Result
 from memory.key_file import open_key_store
 from memory.sealing import seal
 from schemas.system import DeadLetter, SystemEvent
-from streams.broker import EmbeddedKafka
 from streams.cli import build
 from streams.commands import CommandError
-from streams.java import BrokerError
 from streams.runtime.ports import Fact, Outgoing
 from streams.runtime.wire import fact_record
 from streams.settings import Settings
-from streams.topics import apply_topics
 from streams.writer import WriteError, write_all
+from tests.brokers import cluster
 from tests.streams.replay.recorded import REFUND, refund
 
 pytestmark = pytest.mark.kafka
@@ -33,20 +31,11 @@ RUBBISH = b'{"cut\xff'
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A cluster of this module's own, so that offsets are those of the recording."""
-    folder = tmp_path_factory.mktemp("reading")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        broker = EmbeddedKafka(folder)
-        try:
-            chosen = Settings(bootstrap_servers=broker.start(), data_dir=folder)
-        except BrokerError as error:
-            pytest.skip(f"no broker: {error}")
-        apply_topics(chosen.bootstrap_servers, chosen)
+    with cluster(tmp_path_factory.mktemp("reading")) as chosen:
         # causes first, as it was: the broker gives append times of its own
         records = sorted(refund().records, key=lambda one: (one.time, one.topic != "channel.events"))
         write_all(chosen, (Outgoing(one.topic, one.partition, one.key, one.value, one.headers) for one in records))
         yield chosen
-        broker.stop()
 
 
 @pytest.fixture

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from pathlib import Path
-
 import orjson
-import pytest
-from confluent_kafka import Message
 
 from memory.bus import StateBus
 from memory.sealing import MemoryKeyStore
-from memory.snapshots import SnapshotStore
 from schemas.partition import place
 from streams.clock import SystemClock
 from streams.processors import session
 from streams.runtime.checkpoint import Checkpoint, saved
-from streams.runtime.local import LocalInterlock, LocalLog
+from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Recovered
 from streams.runtime.recovery import rebuild
 from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.virtual import run_virtual, virtual_clock
+from tests.streams.runtime.recovering import Reader
 from tests.streams.runtime.support import WHO, rows, say, settings
 
 HOUR = 3_600_000
 HOME = place(WHO, 4)
-
-
-class Reader:
-    """What recovery needs of a reader, on the log in memory."""
-
-    def __init__(self, log: LocalLog) -> None:
-        self._log = log
-
-    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """All is kept."""
-        return 0, self._log.end(topic, partition)
-
-    def read(self, topic: str, partition: int, offset: int) -> Iterator[Message]:
-        """From the offset to the end."""
-        for record in self._log.records(topic, partition)[offset:]:
-            yield Message(topic=topic, partition=partition, offset=record.offset, key=record.key, value=record.value)
-
-
-@pytest.fixture
-def snapshots(tmp_path: Path) -> Iterator[LocalSnapshots]:
-    """A folder of the test's own."""
-    with SnapshotStore.claim(tmp_path, "c", "t", lambda *_, **__: None, logging.getLogger("test")) as store:
-        yield LocalSnapshots(store, lambda: 1)
 
 
 def closed_conversation() -> LocalInterlock:

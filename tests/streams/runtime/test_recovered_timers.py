@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from pathlib import Path
-
 import orjson
 import pytest
-from confluent_kafka import Message
 
-from memory.snapshots import SnapshotStore
 from schemas.partition import place
 from schemas.state import Mark
 from streams.runtime import wire
-from streams.runtime.local import LocalInterlock, LocalLog
+from streams.runtime.local import LocalInterlock
 from streams.runtime.partition import PartitionRuntime
 from streams.runtime.ports import Outgoing, Recovered
 from streams.runtime.recovery import GapError, _checkpoint, rebuild
 from streams.runtime.snapshotting import LocalSnapshots
 from streams.runtime.virtual import run_virtual
+from tests.streams.runtime.recovering import Reader
 from tests.streams.runtime.support import WHO, pipeline, rows, run, say
 
 HOME = place(WHO, 4)
-
-
-class Reader:
-    """What recovery needs of a reader, on the log in memory; diffs below `kept` are gone."""
-
-    def __init__(self, log: LocalLog, kept: int = 0) -> None:
-        self._log, self._kept = log, kept
-
-    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Only state.diffs has a past that is gone."""
-        return self._kept if topic == wire.DIFFS else 0, self._log.end(topic, partition)
-
-    def read(self, topic: str, partition: int, offset: int) -> Iterator[Message]:
-        """From the offset to the end."""
-        for record in self._log.records(topic, partition)[offset:]:
-            yield Message(topic=topic, partition=partition, offset=record.offset, key=record.key, value=record.value)
-
-
-@pytest.fixture
-def snapshots(tmp_path: Path) -> Iterator[LocalSnapshots]:
-    """A folder of the test's own."""
-    with SnapshotStore.claim(tmp_path, "c", "t", lambda *_, **__: None, logging.getLogger("test")) as store:
-        yield LocalSnapshots(store, lambda: 1)
 
 
 def told(lock: LocalInterlock, state: dict[str, object] | None, mark: int) -> None:
