@@ -99,7 +99,7 @@ class Copier:
                 self._log.exception("snapshot of partition %d not copied", job.partition)
 
     def _failed(self, partition: int, reason: str) -> None:
-        self._reached.pop(partition, None)
+        # its place stays: the next snapshot begins behind it, and so is copied whole
         self._failing.add(partition)
         self._count(FAILED, 1, reason=reason)
 

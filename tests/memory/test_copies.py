@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,10 +144,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
+        self.calls = 0
 
     def __call__(self, name: str, value: float, reason: str = "") -> None:
         key = f"{name}/{reason}"
         self.values[key] = value if name == COPIED else self.values.get(key, 0) + value
+        self.calls += 1
 
 
 class Broken(FolderStore):
@@ -175,17 +178,41 @@ def drained(copier: Copier) -> None:
     assert not copier._thread.is_alive()
 
 
+def told(metrics: Metrics, known: int) -> None:
+    """The copier has counted or set something since."""
+    until = time.monotonic() + 30
+    while metrics.calls == known:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_the_copier_makes_up_for_a_storage_that_was_away(tmp_path: Path) -> None:
     """What could not be copied is in the next copy, which is whole; the failure is counted (R-002-16)."""
     place, metrics = Broken(tmp_path / "copies"), Metrics()
     with snapshots(tmp_path / "local") as local:
+        copier = Copier(copies(place), local.whole, metrics, metrics, LOG)
         for offset, away in ((5, False), (9, True), (12, False)):
-            place.away = away
-            copier = Copier(copies(place), local.whole, metrics, metrics, LOG)
+            known, place.away = metrics.calls, away
             write(local, copier, [row("a", offset), row(f"new-{offset}")], offset)
-            drained(copier)
+            told(metrics, known)
+        drained(copier)
     assert {"a": 12, "new-5": 1, "new-9": 1, "new-12": 1} == restored(copies(place), tmp_path / "empty")
     assert (1, mark(12).stamped_at / 1_000) == (metrics.values[f"{FAILED}/put"], metrics.values[f"{COPIED}/"])
+
+
+def test_the_time_of_the_last_copy_grows_old_while_one_partition_fails(tmp_path: Path) -> None:
+    """Another partition's copy does not hide it (R-002-16)."""
+    place, metrics = Broken(tmp_path / "copies"), Metrics()
+    with snapshots(tmp_path / "local") as local:
+        copier = Copier(copies(place), local.whole, metrics, metrics, LOG)
+        place.away = True
+        write(local, copier, [row("a")], 5)
+        told(metrics, 0)
+        place.away = False
+        local.write(1, [row("b")], mark(7))
+        copier.written(1, [row("b")], mark(7), None)
+        drained(copier)
+    assert f"{COPIED}/" not in metrics.values
 
 
 def test_only_changes_are_copied_after_the_base(tmp_path: Path) -> None:
