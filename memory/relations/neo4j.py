@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, LiteralString, TypeVar
 from urllib.parse import urlsplit
 
 from neo4j import AsyncGraphDatabase, AsyncSession, AsyncTransaction, Query, Record
@@ -35,6 +35,12 @@ LIVENESS_SECONDS = 30.0  # a connection idle for longer is asked before it is us
 LIFETIME_SECONDS = 200.0  # below the 240 s after which load balancers drop a silent connection without a word (I09)
 SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"})
 BATCH = 1_000  # rows of one transaction of a restore
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.2  # before what met another writer's locks is tried again
+CONTENDED = frozenset({
+    "Neo.TransientError.Transaction.DeadlockDetected", "Neo.TransientError.Transaction.LockClientStopped",
+    "Neo.TransientError.Transaction.LockAcquisitionTimeout", "Neo.TransientError.Transaction.Outdated",
+    "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",  # another made it between IF NOT EXISTS and CREATE
+})  # fmt: skip
 TIMED_OUT = "Neo.ClientError.Transaction.TransactionTimedOut"
 _T = TypeVar("_T")
 _Work = Callable[[AsyncSession, float], Awaitable[_T]]
@@ -158,24 +164,35 @@ class Neo4jRelations:
         return await self._run(once, write=False)
 
     async def _run(self, work: _Work[_T], *, write: bool = True, timeout_s: float | None = None) -> _T:
-        """The work, with one retry on another connection: all that we do is safe to repeat (case I11)."""
+        """The work, and again where that may help: all that we do is safe to repeat (case I11)."""
         seconds = timeout_s or self._timeout
         try:
             if write:  # what is read before the first write is empty, and needs no index
                 async with asyncio.timeout(PREPARE_SECONDS):
                     await self._prepare()
             async with asyncio.timeout(seconds):
-                try:
-                    return await self._once(work, seconds, write=write)
-                except (DriverError, Neo4jError) as error:
-                    if not _passing(error):
-                        raise
-                    return await self._once(work, seconds, write=write)
+                return await self._repeated(lambda: self._once(work, seconds, write=write))
         except TimeoutError as error:
             message = f"{self.url}: no answer within {seconds:g} s"
             raise RelationsUnavailableError(message) from error
         except (DriverError, Neo4jError, OSError) as error:
             raise self._said(error) from error
+
+    @staticmethod
+    async def _repeated(work: Callable[[], Awaitable[_T]]) -> _T:
+        """Once more on another connection; after a deadlock as often as the time allows, each time after a while.
+
+        Writers that share an agent are let through one at a time, and the server names all others its victims.
+        """
+        cuts, pauses = 0, _pauses()
+        while True:
+            try:
+                return await work()
+            except (DriverError, Neo4jError) as error:
+                cuts += not _contended(error)
+                if cuts > 1 or not _passing(error):
+                    raise
+            await asyncio.sleep(next(pauses))
 
     async def _once(self, work: _Work[_T], seconds: float, *, write: bool) -> _T:
         async with self._driver.session(default_access_mode="WRITE" if write else "READ") as session:
@@ -187,10 +204,13 @@ class Neo4jRelations:
             return
         async with self._preparing:
             if not self._prepared:
-                async with self._driver.session() as session:
-                    for query in cypher.SCHEMA:
-                        await (await session.run(query)).consume()
+                for query in cypher.SCHEMA:  # keepers that start at once are rivals here too
+                    await self._repeated(partial(self._command, query))
                 self._prepared = True
+
+    async def _command(self, query: LiteralString) -> None:
+        async with self._driver.session() as session:
+            await (await session.run(query)).consume()
 
     def _said(self, error: Exception) -> RelationsError | RelationsUnavailableError:
         if isinstance(error, AuthError | Forbidden):
@@ -212,11 +232,25 @@ def _in_transaction(work: Callable[[AsyncTransaction], Awaitable[_T]]) -> _Work[
     return once
 
 
+def _pauses() -> Iterator[float]:
+    """Seconds between two tries, without end: longer each time. Of rivals in a deadlock one always gets through."""
+    pause_s = FIRST_PAUSE_SECONDS
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_SECONDS)
+
+
+def _contended(error: Exception) -> bool:
+    """Whether another writer was in the way: the same will work once that one is done."""
+    return isinstance(error, Neo4jError) and error.code in CONTENDED
+
+
 def _passing(error: Exception) -> bool:
     """Whether the same may work a moment later: a cut connection, a restart, a lock, a reply that was lost."""
     if isinstance(error, Neo4jError):
         # two writers made the same at once: the one that lost finds it there
-        return error.is_retryable() or isinstance(error, ConstraintError) or error.code == TIMED_OUT
+        lost = isinstance(error, ConstraintError) or _contended(error)
+        return lost or error.is_retryable() or error.code == TIMED_OUT
     return isinstance(error, DriverError) and not isinstance(error, ConfigurationError)
 
 

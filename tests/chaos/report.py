@@ -22,11 +22,17 @@ class Report:
     violations: list[Violation] = field(default_factory=list)
     note: str = ""
     outlasts_calls: bool = False  # longer away than a call may wait: some end with a person instead, as they must
+    excused: bool = False  # its faults did not come again
 
     @property
     def passed(self) -> bool:
-        """Nothing wrong."""
-        return not self.faults and not self.violations
+        """Nothing wrong; a violation has no excuse."""
+        return not self.violations and (self.excused or not self.faults)
+
+    @property
+    def slipped(self) -> bool:
+        """Late, or otherwise than the customers expected, on a machine that may be busy: worth one more run."""
+        return bool(self.faults) and not self.violations and not self.excused
 
 
 def line(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import orjson
 import pytest
@@ -17,6 +18,10 @@ from tests.chaos.customers import WAVE, stock, wave
 from tests.chaos.kills import Death, _stood_still
 from tests.chaos.report import Report, line, measures
 from tests.chaos.stand import Process, now_ms
+
+if TYPE_CHECKING:
+    from streams.scenario.http import HttpWorld
+    from tests.chaos.stand import Stand
 
 
 def process(log: Path) -> Process:
@@ -100,6 +105,31 @@ def test_figures_count_what_was_found() -> None:
     assert ("effects_double", 0) == (double["name"], double["value"])
     assert not report.passed
     assert "fork: demo/web/c version 3 (state.diffs [0] at 7): twice" in line(report)
+
+
+@pytest.mark.parametrize(("second", "excused"), [([], True), (["late"], False)])
+async def test_a_phase_that_slipped_once_is_excused(second: list[str], *, excused: bool) -> None:
+    """A phase that was late runs once more and must pass; both runs are reported (promise 10)."""
+    told: list[str] = []
+    runner = run.Run(cast("Stand", None), cast("HttpWorld", None), told.append)
+    first = Report("commit-before", faults=["went on 16.0 s after the death"])
+
+    async def phase(runner: run.Run, report: Report) -> None:
+        report.faults += second
+        runner.reports.append(report)
+
+    await run.once_more(runner, first, {"commit.before": phase})
+
+    assert ["commit-before-repeated"] == [one.name for one in runner.reports]
+    assert excused == first.passed
+
+
+def test_a_violation_has_no_excuse() -> None:
+    """What was lost or done twice fails the run, whatever a repetition shows (promise 10)."""
+    report = Report("x", faults=["late"], violations=[Violation("fork", "c", 3, "state.diffs [0] at 7", "twice")])
+    assert not report.slipped
+    report.excused = True
+    assert not report.passed
 
 
 def test_the_clock_is_wall_time() -> None:

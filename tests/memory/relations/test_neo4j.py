@@ -14,7 +14,7 @@ from memory.relations import cypher
 from memory.relations.neo4j import LIFETIME_SECONDS, LIVENESS_SECONDS, Neo4jRelations
 from memory.relations.port import Relation, RelationsError, RelationsUnavailableError
 from streams.stores.neo4j import Neo4jServer
-from tests.memory.relations.checks import CUSTOMER, END, START, Shop, path
+from tests.memory.relations.checks import CUSTOMER, END, LISA, START, Shop, path
 from tests.memory.relations.conftest import opened
 from tests.memory.relations.proxy import Proxy
 from tests.stores import own_neo4j
@@ -80,6 +80,25 @@ async def test_lost_reply_of_a_commit_is_one_node(neo4j_server: str, shop: Shop)
         counted = "MATCH (n:Complaint {shop: $shop, id: 'ev-911'})<-[r]-() RETURN count(n) AS nodes, count(r) AS r"
         assert [{"nodes": 1, "r": 1}] == await asked(neo4j_server, counted, shop=shop.name)
         await store.close()
+
+
+async def test_rivals_in_a_deadlock_all_get_through(neo4j_server: str, shop: Shop) -> None:
+    """Three keepers write customers of one agent at once: the server kills some as victims, and none is refused."""
+    keepers = [opened(neo4j_server, timeout_s=30) for _ in range(3)]
+    customers = [f"s/web/u{number}" for number in range(40)]
+
+    results = await asyncio.gather(*(
+        keepers[number % len(keepers)].merge(
+            [shop.complaint(f"k-{name}", customer=name), shop.check(LISA, f"k-{name}", customer=name)]
+        )
+        for number, name in enumerate(customers)
+    ))  # fmt: skip
+
+    assert [2] * len(customers) == [len(result.stored) for result in results]
+    (marked,) = await keepers[0].marked_down_agents(shop.name, START, END)
+    assert (len(customers), len(customers)) == (marked.times, marked.customers)
+    for keeper in keepers:
+        await keeper.close()
 
 
 async def test_hostile_batch_leaves_the_count_of_nodes(neo4j_server: str, shop: Shop) -> None:
