@@ -150,7 +150,11 @@ class Connection:
 
     async def _prepare(self, client: weaviate.WeaviateAsyncClient) -> None:
         if not await client.collections.exists(self._name):
-            await client.collections.create(self._name, **_schema(self._vectors))
+            try:
+                await client.collections.create(self._name, **_schema(self._vectors))
+            except UnexpectedStatusCodeError:  # refused, or another keeper was first
+                if not await client.collections.exists(self._name):
+                    raise
         made_with = (await client.collections.use(self._name).config.get()).description
         if made_with != self._vectors:
             message = (f"Weaviate's collection {self._name} was made with the vectors {made_with!r}, not"

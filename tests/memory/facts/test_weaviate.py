@@ -12,6 +12,8 @@ from weaviate.classes.query import MetadataQuery
 from memory.facts.port import Fact, FactsError, FactsUnavailableError
 from memory.facts.vectors import HashedVectors
 from memory.facts.weaviate import WeaviateFacts, _where
+from memory.facts.weaviate_client import Connection
+from streams.clock import fresh_id
 from streams.stores.weaviate import WeaviateServer
 from tests.memory.facts.checks import BAD, OddVectors, Shop
 from tests.stores import own_weaviate
@@ -92,6 +94,25 @@ async def test_collection_of_other_vectors_is_refused(
     with pytest.raises(FactsError, match="another model"):
         await store.search(shop.name, "tea")
     await store.close()
+
+
+async def test_keepers_that_start_at_once_share_an_empty_server(weaviate_server: str, shop: Shop) -> None:
+    """Each sees no collection and no tenant, and makes them: one is first, and none is refused."""
+    name = fresh_id("Test").replace("-", "")
+    keepers = [
+        WeaviateFacts(weaviate_server, vectors=OddVectors(), collection=name, timeout_s=30) for _number in range(4)
+    ]
+    try:
+        results = await asyncio.gather(*(
+            keeper.put([shop.fact("tea", f"k{number}")]) for number, keeper in enumerate(keepers)
+        ))  # fmt: skip
+
+        assert [1] * len(keepers) == [len(result.stored) for result in results]
+    finally:
+        connection = Connection(weaviate_server, "", name, OddVectors.name)
+        await connection.remove_collection(30)
+        for closed in (connection, *keepers):
+            await closed.close()
 
 
 async def test_crash_between_trail_and_current_repairs_itself(facts: WeaviateFacts, shop: Shop) -> None:
