@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from streams.scenario.format import Scenario
@@ -52,6 +53,7 @@ class Run:
         self.stand, self.side, self.say = stand, side, say
         self.standing: Process | None = None
         self.reports: list[Report] = []
+        self._longer_ms = 0
         self._settling: dict[str, asyncio.Task[None]] = {}
         self._loads: dict[str, Load] = {}
 
@@ -62,9 +64,18 @@ class Run:
             await self.stand.opened(self.standing, 1)
         return self.standing
 
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Meanwhile customers think longer: a death that came after them finds them there when it is tried again."""
+        self._longer_ms = LONG_MS
+        try:
+            yield
+        finally:
+            self._longer_ms = 0
+
     async def load(self, name: str, pause_ms: int = 0, hear_ms: int = HEAR_MS) -> Load:
         """Begin a wave; all its customers write at once, and think for `pause_ms` before they confirm."""
-        made, orders = wave(name, WAVE, pause_ms, hear_ms)
+        made, orders = wave(name, WAVE, pause_ms + self._longer_ms, hear_ms)
         starts = await asyncio.to_thread(evidence.ends, self.stand.settings)
         await asyncio.to_thread(stock, self.stand.folder, orders)
         load = Load(name, made, starts, [asyncio.create_task(play(one, self.side)) for one in made])

@@ -25,7 +25,7 @@ POINTS: tuple[tuple[str, int], ...] = (
     ("commit.before", 20), ("transaction.begun", 20), ("transaction.produced", 20), ("transaction.committed", 20),
     ("commit.after", 20), ("visible.after", 20), ("emit.before", 60), ("emit.after", 61),
     ("send.acknowledged", 20), ("effect.tool.before", 3), ("effect.tool.after", 4), ("effect.send.before", 5),
-    ("effect.send.after", 5), ("group.after", 3),
+    ("effect.send.after", 5),
 )  # fmt: skip
 
 
@@ -36,6 +36,8 @@ def phases() -> dict[str, Phase]:
         made[point] = partial(die_at, point=point, hits=hits, fresh=number % 3 == 0)
     # a session's window ends at the latest 21 s after its first message: customers who think are there then
     made["timer.before"] = partial(die_at, point="timer.before", hits=2, fresh=False, pause_ms=24_000)
+    # the group is told every few seconds: customers in a hurry are done before the third time
+    made["group.after"] = partial(die_at, point="group.after", hits=3, fresh=False, pause_ms=12_000)
     made["snapshot.unsent"] = die_after_snapshot
     for group in (("fence.before", "fence.after", "recover.diffs"), ("recover.done", "seek.before", "seek.after")):
         made[group[0]] = partial(die_joining, points=group)
@@ -94,7 +96,8 @@ async def once_more(run: Run, report: Report, wanted: Mapping[str, Phase]) -> No
         return
     again = Report(f"{title_of(name)}-repeated")
     try:
-        await attempt(run, again, wanted[name])
+        with run.unhurried():
+            await attempt(run, again, wanted[name])
     except MissedError as missed:
         run.give_up(again, str(missed))
     await run.settled()
@@ -115,7 +118,8 @@ async def one(run: Run, name: str, phase: Phase) -> None:
         run.call_off(title, str(error))
         again = Report(f"{title}-again")
         try:
-            await attempt(run, again, phase)
+            with run.unhurried():
+                await attempt(run, again, phase)
         except MissedError as missed:
             run.give_up(again, str(missed))
 
