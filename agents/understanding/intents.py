@@ -6,9 +6,11 @@ See lexicons/intents.yaml for the patterns and for what each number means.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agents.understanding import denials
 from agents.understanding.clauses import Layout, Segment, conditional
 from agents.understanding.lexicon import Lexicon, Pattern, View
 from agents.understanding.port import Context
@@ -28,19 +30,20 @@ COURTESIES = frozenset({"greeting", "thanks"})
 # A wish for goods to go back is the wish for their money, and so is the question after it: one flow, not two.
 KIN = {"return": "refund", "return_status": "refund_status", "hurry_up": "logistics"}
 _LONGEST_ANSWER = 40  # characters of a clause that may still be nothing but a yes, a no or a courtesy
-_CANCELS = re.compile(r"cancel|取消", re.IGNORECASE)
+_CANCELS = re.compile(r"(?:cancel|取消)(?!.*(?:refund|return|退))", re.IGNORECASE)  # a refund is stopped
 CLEAR = 0.6  # below it planning asks before it acts (design section 6)
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Words of a text that speak of an intent."""
+    """Words of a text that speak of an intent; `denies`: it is a stop that only says that this one is not wanted."""
 
     intent: str
     confidence: float
     segment: int
     start: int
     end: int
+    denies: str | None = None
 
 
 @dataclass(slots=True)
@@ -54,21 +57,70 @@ class _Score:
 def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[Mention]:
     """The intents of a text in the order of their words; nothing below the abstain score."""
     # By segment, so that words of one wish neither feed nor hush the words of the next.
-    by_segment: list[dict[str, _Score]] = [{} for _ in cut.segments]
-    for script in view.scripts if cut.segments else ():
-        for pattern, regex in words.patterns[script]:
-            for match in regex.finditer(view.text):
-                _note(by_segment[cut.segment_at(match.start())], pattern, match.span())
-    for scores, segment in zip(by_segment, cut.segments, strict=True):
+    by_segment, unwanted = _noted(view, cut, words)
+    for index, segment in enumerate(cut.segments):
+        scores = by_segment[index]
+        if not scores and index not in unwanted and (bare := denials.few(view.text, segment)) is not None:
+            unwanted[index] = bare
         _answers(view, segment, scores, context, words)
         for strong in list(scores):
             # A suppressed intent may be a key itself: it hushes nothing any more once it is gone.
             for weak in words.suppresses.get(strong, ()) if strong in scores else ():
-                scores.pop(weak, None)
+                if weak in scores and (strong != "stop" or _stops(view.text, scores["stop"], weak, scores[weak])):
+                    scores.pop(weak)
     found = [mention for index, scores in enumerate(by_segment) for mention in _scored(index, scores, words)]
+    found += _denials(unwanted, {mention.segment for mention in found if mention.intent in TASKS}, words)
     best = max((mention.confidence for mention in found), default=0.0)
     floor = CLEAR if best >= CLEAR else words.scoring.abstain  # a hint beside a clear wish is no wish
     return sorted((mention for mention in found if mention.confidence >= floor), key=lambda mention: mention.start)
+
+
+def _noted(view: View, cut: Layout, words: Lexicon) -> tuple[list[dict[str, _Score]], dict[int, tuple[str, int, int]]]:
+    """What the words of each segment speak of, and the first wish of each that is denied."""
+    by_segment: list[dict[str, _Score]] = [{} for _ in cut.segments]
+    unwanted: dict[int, tuple[str, int, int]] = {}
+    matches: list[list[tuple[Pattern, tuple[int, int]]]] = [[] for _ in cut.segments]
+    for script in view.scripts if cut.segments else ():
+        for pattern, regex in words.patterns[script]:
+            for match in regex.finditer(view.text):
+                matches[cut.segment_at(match.start())].append((pattern, match.span()))
+    for index, (segment, found) in enumerate(zip(cut.segments, matches, strict=True)):
+        ordered = [(pattern.intent, *span) for pattern, span in found if pattern.intent in ORDERED]
+        spans = denials.conditions(view.text, segment) if ordered else []
+        if all(_within(one[1], spans) for one in ordered):
+            spans = []  # a condition of nothing: "tell me if it can be returned"
+        no = [one for one in ordered if denials.denied(view.text, segment, one[1], one[2])]
+        if no:
+            unwanted[index] = no[0]
+        spans = sorted([*spans, *(one[1:] for one in no)])  # in "没说要改地址" the address alone is no wish either
+        for pattern, span in found:
+            if pattern.intent not in ORDERED or not _within(span[0], spans):
+                _note(by_segment[index], pattern, span)
+    return by_segment, unwanted
+
+
+def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place is in one of the last few spans that begin before it, in order: a message may have thousands."""
+    at = bisect_right(spans, (place, 1 << 30))
+    return any(place < right for _, right in spans[max(0, at - 8) : at])
+
+
+def _stops(text: str, stop: _Score, intent: str, score: _Score) -> bool:
+    """Whether a stop hushes a wish of its clause, which "不要退货要换货" does with one of the two."""
+    if stop.start <= score.start < stop.end:
+        return True
+    family = denials.stopped(text[stop.start : stop.end])
+    return family is None or intent in family or intent not in ORDERED
+
+
+def _denials(unwanted: dict[int, tuple[str, int, int]], heard: set[int], words: Lexicon) -> list[Mention]:
+    """Of each segment that says of a wish that it is none, and wishes for nothing, a stop of that one."""
+    base = words.scoring.whole
+    return [
+        Mention("stop", base, index, start, end, words.reads_as.get(intent, intent))
+        for index, (intent, start, end) in unwanted.items()
+        if index not in heard
+    ]
 
 
 def wanted(spoken: Sequence[Mention], text: str, cut: Layout, *, order_named: bool = False) -> list[Mention]:
@@ -78,7 +130,19 @@ def wanted(spoken: Sequence[Mention], text: str, cut: Layout, *, order_named: bo
     """
     last = max((one.segment for one in spoken if one.intent in TASKS), default=0)
     told = [one for one in spoken if one.segment >= last or not conditional(text, cut.segments[one.segment])]
-    again = {id(one) for one in told if one.intent == "stop" and _CANCELS.search(text[one.start : one.end])}
+    ordered = sorted({one.segment for one in told if one.intent in ORDERED})
+    first = denials.taken_back(text, cut, ordered)
+    told = [one for one in told if one.segment >= first or one.intent not in ORDERED]
+    # "Cancel 1001 ... wait, don't cancel it": said last, it counts
+    later = {KIN.get(one.denies, one.denies): one.segment for one in told if one.denies is not None}
+    told = [one for one in told if one.segment >= later.get(KIN.get(one.intent, one.intent), 0)]
+    if ordered and denials.ends(text, cut):
+        return [replace(one, intent="stop") if one.intent in ORDERED else one for one in told if one.intent != "deny"]
+    again = {
+        id(one)
+        for one in told
+        if one.intent == "stop" and not one.denies and _CANCELS.search(text[one.start : one.end])
+    }
     # "Don't ship 1001, cancel it": the order is meant, and not what the agent is doing.
     if any(one.intent == "cancel" for one in told):
         return [one for one in told if id(one) not in again]

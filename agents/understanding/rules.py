@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents.understanding import forged, intents, slots, tone
+from agents.understanding import denials, forged, intents, slots, tone
 from agents.understanding.clauses import Layout, layout
 from agents.understanding.combine import Classifier, combined
 from agents.understanding.fold import Folded, fold
@@ -41,6 +41,7 @@ class _Draft:
     segment: int
     start: int
     values: dict[str, Any] = field(default_factory=dict)
+    denies: str | None = None  # see Mention
 
     def take(self, hit: Hit, *, replacing: bool = False) -> bool:
         """Fill the slot; False when it is filled with something else."""
@@ -66,7 +67,7 @@ class RuleUnderstanding:
         text, view = folded.text, View(folded.text)
         private = slots.sensitive(text)
         marks = forged.forged(view, words)
-        hits = forged.said(slots.slots(view, context, words, private), marks)
+        hits = denials.kept(text, forged.said(slots.slots(view, context, words, private), marks))
         cut = layout(text, [hit[2:] for hit in hits if hit[0] in ("address", "amount", "reason", "phone")])
         spoken = intents.mentions(view, cut, context, words)
         if self._model is not None:
@@ -111,7 +112,7 @@ class RuleUnderstanding:
         plain = awaited or not spoken
         chosen = [self._plain(text, hits, awaited=awaited)] if plain else _chosen(spoken, context)
         _attach(chosen, [hit for hit in hits if hit[0] in _SLOT_FIELDS], cut)
-        return chosen
+        return [draft for draft in chosen if _stops(draft, chosen, context)] or [self._plain(text, (), awaited=False)]
 
     def _plain(self, text: str, hits: Sequence[Hit], *, awaited: bool) -> _Draft:
         """A bare answer, or nothing that the rules know."""
@@ -151,9 +152,12 @@ def _chosen(spoken: Sequence[Mention], context: Context) -> list[_Draft]:
     for mention in spoken:
         known = first.get(mention.intent)
         if known is None:
-            first[mention.intent] = _Draft(mention.intent, mention.confidence, mention.segment, mention.start)
+            first[mention.intent] = _Draft(
+                mention.intent, mention.confidence, mention.segment, mention.start, denies=mention.denies
+            )
         else:
             known.confidence = max(known.confidence, mention.confidence)
+            known.denies = known.denies and mention.denies
     # "I want to return it and get my money back" is one wish, told by its first words.
     drafts = [draft for draft in first.values() if not _told_before(draft, first)]
     # "Yes, refund it" under a confirmation is the yes, and no second refund.
@@ -162,6 +166,18 @@ def _chosen(spoken: Sequence[Mention], context: Context) -> list[_Draft]:
     if any(draft.intent not in COURTESIES for draft in drafts):
         drafts = [draft for draft in drafts if draft.intent not in COURTESIES]
     return sorted(drafts, key=lambda draft: _rank(draft.intent, context))
+
+
+def _stops(draft: _Draft, drafts: Sequence[_Draft], context: Context) -> bool:
+    """False for a stop of something that is not under way, beside a wish: "no refund, an exchange" is an exchange.
+
+    Who denies a wish that nobody has in hand does not stop another one.
+    """
+    if draft.intent != "stop":
+        return True
+    if draft.denies is not None and context.flow is not None:
+        return _same_flow(draft.denies, context.flow)
+    return context.flow is not None or not any(one.intent in TASKS - {"stop"} for one in drafts)
 
 
 def _told_before(draft: _Draft, first: dict[str, _Draft]) -> bool:

@@ -48,8 +48,10 @@ def test_a_correction_replaces_what_it_corrects() -> None:
 
 
 def test_a_negated_wish_leaves_the_other() -> None:
-    """Stopping one thing and asking for another are both read."""
-    assert ["stop", "logistics"] == intents("不要退款了，帮我查物流")
+    """Stopping what is under way and asking for another thing are both read; where nothing is, there is no stop."""
+    text = "不要退款了，帮我查物流"
+    assert ["stop", "logistics"] == [wish.intent for wish in read(text, flow="refund").wishes]
+    assert ["logistics"] == intents(text)
 
 
 def test_a_wish_for_a_person_comes_first() -> None:

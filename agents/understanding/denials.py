@@ -1,0 +1,157 @@
+"""What a text says is not meant: wishes that are denied, order numbers that are left out, wishes that are taken back.
+
+"I don't want a refund, I want an exchange" is no refund, and "return 1001 but not 1002" leaves 1002 alone (promise 7:
+what is done is what was asked for).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from agents.understanding.clauses import Layout, Segment
+from agents.understanding.lexicon import FLAGS
+from agents.understanding.money import Hit
+
+_SELF = r"(?:我们?|你们?|您)?"
+_DENIAL_ZH = (
+    rf"(?<!是)(?<!要)不是{_SELF}(?:要|想|想要|来|为了|申请|要求|打算)*"
+    rf"|(?:没有?|从没|从未|并未)(?:说|想|打算|要|要求|申请|让{_SELF}|叫{_SELF})过?{_SELF}(?:要|想|去)*"
+    rf"|(?<!想)(?<!需)(?<!愿)不(?:想|打算|准备|需要|考虑|愿意|希望|同意){_SELF}(?:要|再|去)*"
+    rf"|(?<!要)不要再?|(?<!用)不用再?去?|(?<![特个差区分级类识辨告])别(?:再|急着|去|{_SELF}帮我|给我)?|无需|不必|甭|暂不"
+)
+_PLAIN = r"(?: (?:really|actually|even|ever|just|please|yet))*"
+_DENIAL_EN = (
+    rf"\b(?:(?:do|does|did|am|are|is|was|were|would|will|need|have|has|had)(?: not|n't)|never|no longer|not){_PLAIN}"
+    r" (?:want|need|wish|like|care|mean|ask|say|request|look|try|plan|go|here|about|wanting|asking|asked|saying|said"
+    r"|requesting|requested|looking|trying|planning|going|gonna|meaning|meant|interested in)"
+    r"(?: (?:to|you|for|about|get|have|make|do|be|a|an|the|my|any|that|this|another|your|on))*"
+    r"|\b(?:i|we)(?: (?:did not|didn't|never|have not|haven't)|'ve never| have never)" + _PLAIN +
+    r"|\b(?:do not|don't|dont|won't|will not|shouldn't|should not|must not|needn't)" + _PLAIN +
+    r"|(?<!have )(?<!has )(?<!had )(?<!can )(?<!could )(?<!did )(?<!are )(?<!if )(?<!or )(?<!why )\bnot"
+    r"(?: (?:a|an|the|my|any|for|to|about))*"
+    r"|\b(?:instead of|rather than|without)(?: (?:a|an|the|my|any|getting|asking for))*"
+)  # fmt: skip
+_DENIES = re.compile(rf"(?:{_DENIAL_ZH}|{_DENIAL_EN})\s*$", FLAGS)
+# of a denied wish in a few words, which the lexicon does not take for one: "I don't want to cancel"
+_WORDS = {"cancel": "cancel", "return": "return", "refund": "refund", "exchange": "exchange", "swap": "exchange",
+          "replace": "exchange", "取消": "cancel", "退货": "return", "退": "refund", "换": "exchange"}  # fmt: skip
+_FEW = re.compile(rf"(?:{_DENIAL_ZH}|{_DENIAL_EN})\s*(?:to )?(?P<word>{'|'.join(_WORDS)})(?![出休役伍到])", FLAGS)
+_ANY = re.compile(r"[不没别甭未暂]|无需|n't|\bnot\b|\bdont\b|never|no longer|instead|rather|without", FLAGS)
+_MODAL = re.compile(r"(?:我?想要?|我?要|需要|申请|打算)", FLAGS)  # may be the first word of the wish itself
+_OWN = re.compile(r"(?:给我|帮我|麻烦|把|退到)", FLAGS)  # "I don't want it, give me …": a wish of its own begins
+_LONGEST = 48  # characters before a wish in which a denial of it may begin
+_ASKED_WHY = re.compile(r"(?:\b(?:why|how come|if|when|unless|until)\b|为什么|为何|怎么|凭什么|干嘛|如果|要是)", FLAGS)
+_QUESTION = re.compile(r"\s*(?:[?？]|(?:吗|么|呢|嘛)(?:[?？。!,\s]|$))")
+_ENDS_ASKING = re.compile(r"(?:吗|么|呢|嘛|不|没|没有)\s*$")
+
+_LEFT_OUT = re.compile(
+    r"(?:(?<!是)(?<!要)不是(?:订单|单号)?|(?<!要)不要动?|别(?:动|管|碰)|不(?:含|包括|包含|算|动)"
+    r"|\b(?:but )?not(?: (?:for|from|order|number|the|on))*"
+    r"|\b(?:instead of|rather than|except|excluding|apart from|other than|leave out|skip)(?: (?:for|order|number))*"
+    r"|\b(?:all|everything|every order|everything else) but(?: (?:for|order|number))*)"
+    r"[\s#:]*$",
+    FLAGS,
+)
+_BESIDES = re.compile(r"除了?(?:订单|单号|这个|了)?[\s#:]*$", FLAGS)
+_ALSO = re.compile(r"[^。;!?\n]{0,16}?(?:还|也)")  # "besides 1001 also 1002" leaves nothing out
+_OUTSIDE = re.compile(r"\s*(?:这个|这单|号|那单)?(?:除外|不算|不要动|别动|不动)")
+
+_TAKES_BACK = re.compile(
+    r"[\s,]*(?:(?:哦|噢|呃|啊|诶|哎)?(?:不对|不不|不是|说错了?|错了|算了|等等|等一?下|还是)|哦不"
+    r"|(?:oh |um |uh )?(?:\bno\b|\bwait\b|\bactually\b|\bscratch that\b|\bsorry\b|\bon second thoughts?\b|\brather\b"
+    r"|\bi mean\b|\binstead\b|\bmake that\b))",
+    FLAGS,
+)
+
+
+_ENDED = re.compile(
+    r"(?:(?:no|oh|please|wait|actually|那|你们?|还是|先|请|就)[\s,]*)*(?:don't|do not|dont|leave it|别|不要)"
+    r"(?: it| that| please|了|吧|啊|急)*",
+    FLAGS,
+)
+# What a stop's words stop: what else is said in its clause is a wish of its own.
+_FAMILIES = (
+    (
+        re.compile(r"退|refund|return", FLAGS),
+        frozenset({"refund", "return", "refund_status", "refund_amount", "return_status"}),
+    ),
+    (re.compile(r"换", FLAGS), frozenset({"exchange", "change_address", "change_phone", "change_order"})),
+    (re.compile(r"改|change", FLAGS), frozenset({"change_address", "change_phone", "change_order"})),
+    (re.compile(r"查", FLAGS), frozenset({"logistics", "refund_status", "refund_amount", "return_status"})),
+)  # fmt: skip
+_CONDITION = re.compile(
+    r"(?:如果|若是?|要是|假如|倘若|万一)[^,。;!?\n]{1,20}?(?=就|那|的话)|\b(?:if|unless|in case)\b[^,.。;!?\n]*", FLAGS
+)
+
+
+def denied(text: str, segment: Segment, start: int, end: int) -> bool:
+    """Whether a wish in these words is denied by those before it; a question denies nothing ("不能退吗")."""
+    left = max(segment.start, start - _LONGEST)
+    if not _ANY.search(text, left, end):  # nearly always
+        return False
+    modal = _MODAL.match(text, start)
+    places = [start] if not _OWN.match(text, start) else []  # "别退到银行卡" is about the way, not the wish
+    if modal is not None:
+        places.append(modal.end())
+    if not any(_DENIES.search(text[left:place]) for place in places):
+        inner = _FEW.search(text, left, end + 1)  # "did not ask for a refund" begins with its denial
+        if inner is None or inner.end() != end:
+            return False
+    if _ASKED_WHY.search(text, left, start):
+        return False
+    last = text[max(segment.start, segment.end - 4) : segment.end]
+    return not (_QUESTION.match(text, segment.end) or _ENDS_ASKING.search(last))
+
+
+def conditions(text: str, segment: Segment) -> list[tuple[int, int]]:
+    """Where a segment says under which condition its wish holds ("a refund if it can't be exchanged")."""
+    return [match.span() for match in _CONDITION.finditer(text, segment.body, segment.end)]
+
+
+def stopped(words: str) -> frozenset[str] | None:
+    """The intents that a stop in these words is about; None: any."""
+    found = [family for pattern, family in _FAMILIES if pattern.search(words)]
+    return frozenset().union(*found) if found else None
+
+
+def ends(text: str, cut: Layout) -> bool:
+    """Whether the last words of a text take back what it asked for: "cancel 1001 ... no, don't"."""
+    last = cut.segments[-1]
+    return len(cut.segments) > 1 and _ENDED.fullmatch(text[last.body : last.end].strip()) is not None
+
+
+def few(text: str, segment: Segment) -> tuple[str, int, int] | None:
+    """The intent that a segment denies by its bare name, and where that stands."""
+    match = _FEW.search(text, segment.body, min(segment.end, segment.body + 2 * _LONGEST))
+    if match is None or not denied(text, segment, *match.span("word")):
+        return None
+    return _WORDS[match["word"].lower()], *match.span("word")
+
+
+def kept(text: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The values without the order numbers that the text leaves out ("all but 1001", "不是1001，是1002")."""
+    return [hit for hit in hits if hit[0] != "order_id" or not _left_out(text, hit[2], hit[3])]
+
+
+def _left_out(text: str, start: int, end: int) -> bool:
+    before = text[max(0, start - _LONGEST) : start]
+    if _BESIDES.search(before):
+        return _ALSO.match(text, end) is None
+    return _LEFT_OUT.search(before) is not None or _OUTSIDE.match(text, end) is not None
+
+
+def taken_back(text: str, cut: Layout, segments: Sequence[int]) -> int:
+    """The first segment whose wish counts, where a later one says that it comes instead ("退款，算了，换货吧").
+
+    `segments`: those with a wish, in order.
+    """
+    first = 0
+    for before, here in pairwise(segments):
+        between = [cut.segments[index] for index in range(before + 1, here + 1)]
+        plain = all(one.start == one.body for one in between)  # behind "also" it is one more wish
+        asks = _QUESTION.match(text, between[-1].end) is not None
+        if plain and not asks and any(_TAKES_BACK.match(text, one.body, one.end) for one in between):
+            first = here
+    return first
