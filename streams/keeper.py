@@ -154,7 +154,7 @@ class Keeper:
         return _Read(record, write)
 
     def _forgotten(self, write: MemoryWrite) -> bool:
-        """Decided before its customer was forgotten: read again or published late, it brings nobody back (promise 9)."""
+        """Decided before its customer was forgotten: read again or published late, it brings nobody back."""
         forgotten = self._keys.forgotten(key_of(write.key).conversation)
         return forgotten is not None and write.timestamp <= forgotten
 

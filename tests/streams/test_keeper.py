@@ -101,6 +101,16 @@ async def test_one_refused_write_of_a_batch_is_a_dead_letter(tmp_path: Path) -> 
     assert 10 == sum(bench.offsets.values())
 
 
+async def test_what_one_store_refuses_the_other_does_not_get(tmp_path: Path) -> None:
+    """A complaint that is no fact is no relation either: what a dead letter holds is nowhere else (case I03)."""
+    bench, made = Bench(tmp_path), list(writes(10, customers=1))
+    bench.facts.refuses = lambda fact: fact.kind == "complaint"
+    bench.publish(records(made))
+    await bench.keep()
+    assert 3 == bench.outcome("refused")
+    assert [] == await bench.relations.customer_path("demo", "demo/web/u-0", T0, T0 + 1_000)
+
+
 async def test_a_record_that_is_no_write_is_a_dead_letter(tmp_path: Path) -> None:
     """Rubbish, and a record without a value, stop nobody (promise 10)."""
     bench, made = Bench(tmp_path), list(writes(3, customers=1))
