@@ -28,12 +28,10 @@ def test_every_mutant_still_applies() -> None:
      ({"file": "streams/gone.py"}, "No such file")],
 )  # fmt: skip
 def test_a_mutant_that_does_not_apply_is_told(
-    change: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    change: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before any is run, by file and line, and the command fails: a mutant that is skipped proves nothing."""
-    unfit = replace(ONE, **change)
-    monkeypatch.setattr("tests.promises.mutants.stale", lambda: stale([unfit]))
-    assert 2 == main([])
+    assert 2 == main([], [replace(ONE, **change)])
     assert told in capsys.readouterr().out
 
 
