@@ -16,7 +16,7 @@ import cramjam
 import orjson
 from pydantic import ValidationError
 
-from memory.object_store import ObjectStore
+from memory.object_store import ObjectStore, ObjectStoreError
 from memory.snapshot_file import Row, Stamp
 from memory.snapshots import Import
 from schemas.base import Id, Model
@@ -90,7 +90,9 @@ class Copies:
         """Make the partition's snapshot from its copies, from the newest base that can be read.
 
         `log_start` and `log_end` are the offsets of state.diffs: a copy that the log does not go on from is no use.
+        One whose parts the storage does not give is passed over, too; where all are so, that is raised.
         """
+        failed: ObjectStoreError | None = None
         for chain in self._chains(partition):
             if not log_start <= chain.mark.diff_offset + 1 <= log_end:
                 self._log.warning("copies of partition %d end at offset %d; the log holds %d to %d: not used",
@@ -102,10 +104,13 @@ class Copies:
                         for part in copy.parts:
                             file.add(self._rows(part))
                     file.finish(chain.mark)
-            except CopyError as error:
+            except (CopyError, ObjectStoreError) as error:
+                failed = error if isinstance(error, ObjectStoreError) else failed
                 self._log.warning("a copy of partition %d is not used: %s", partition, error)
                 continue
             return True
+        if failed is not None:
+            raise failed
         return False
 
     def prune(self, partition: int) -> None:

@@ -80,6 +80,10 @@ class FileKeyStore:
 
     def destroy(self, owner: str) -> bool:
         """See KeyStore. The page is overwritten and the write-ahead log emptied, so the bytes are gone from disk."""
+        return self._destroyed(owner, None)
+
+    def _destroyed(self, owner: str, at: int | None) -> bool:
+        """With `at` it is remembered in the same transaction: whatever stops us, a key that is gone is known to be."""
         with self._lock:
             with self._changing() as db:
                 hold = self.held(owner)
@@ -87,6 +91,8 @@ class FileKeyStore:
                     raise HeldError(owner, hold)
                 gone = db.execute("DELETE FROM keys WHERE owner = ?", (owner,)).rowcount > 0
                 db.execute("UPDATE epoch SET destroyed = destroyed + 1")
+                if at is not None:
+                    db.execute("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", (owner, at))
             self._empty_log()
             self._refresh()
             return gone
@@ -107,11 +113,7 @@ class FileKeyStore:
 
     def forget(self, owner: str, at: int) -> bool:
         """See KeyStore."""
-        with self._lock:
-            gone = self.destroy(owner)
-            with self._changing() as db:
-                db.execute("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", (owner, at))
-            return gone
+        return self._destroyed(owner, at)
 
     def forgotten(self, owner: str) -> int | None:
         """See KeyStore."""

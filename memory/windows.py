@@ -144,8 +144,12 @@ def _lasting(one: Said) -> bool:
 
 
 def _line(one: Said) -> str:
-    """One line a message: a text with a new line in it must not look like two."""
-    return f"{one.who}: {' '.join(one.text.split())}"
+    return f"{one.who}: {_one_line(one.text)}"
+
+
+def _one_line(text: str) -> str:
+    """A text with a new line in it must not look like two: the second might begin like the agent's."""
+    return " ".join(text.split())
 
 
 @dataclass(slots=True)
@@ -199,7 +203,7 @@ class _Packing:
 
     def facts(self, found: Sequence[str]) -> tuple[str, ...]:
         """What the stores gave: at most three, each cut to its share."""
-        cut = [cut_to(fact, RECALLED_TOKENS - 4, self.by.count) for fact in found[:RECALLED]]
+        cut = [cut_to(_one_line(fact), RECALLED_TOKENS - 4, self.by.count) for fact in found[:RECALLED]]
         return tuple(fact for fact in cut if fact and self._takes(f"recalled: {fact}"))
 
     def summarised(self) -> None:
@@ -207,7 +211,7 @@ class _Packing:
         for turn in reversed(self.turns):
             if any(one.message_id in self.kept for one in turn.said):
                 continue
-            summary = summarise(turn)
+            summary = _one_line(summarise(turn))
             if not self._takes(f"earlier: {summary}"):
                 return
             self.summaries.insert(0, summary)

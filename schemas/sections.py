@@ -104,6 +104,7 @@ class KnownValue(Model):
     message_id: Id | None = Field(default=None, description="the customer's message that said so: it may be taken back")
     before: dict[str, Json] | None = Field(default=None, description="the value that it replaced")
     prior: Id | None = Field(default=None, description="the write that stood before it")
+    before_said: Id | None = Field(default=None, description="the customer's message that said `before`")
 
 
 class RecalledFact(Model):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -87,7 +87,8 @@ class Keeper:
         """`backoff_s` is the first pause when a store is away; it doubles up to 15 s."""
         self._backoff_s = backoff_s
         self._source, self._stores, self._keys, self._metrics, self._clock = source, stores, keys, metrics, clock
-        self._heard: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._heard: OrderedDict[tuple[int, str], tuple[int, int]] = OrderedDict()  # by partition and conversation
+        self._behind: dict[int, int] = {}  # of each partition the offset behind what was heard last
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -116,6 +117,8 @@ class Keeper:
 
     async def _keep(self, partition: int, records: Sequence[Record]) -> None:
         """Apply the records and commit behind the last. Raises LostError, with nothing of them committed."""
+        if records[0].offset > self._behind.get(partition, 0):
+            self._forget(partition)
         letters: list[Outgoing] = []
         heard: dict[str, tuple[int, int]] = {}  # of these records: counts once they are applied
         reads = [read for record in records if (read := self._read(record, heard, letters)) is not None]
@@ -127,7 +130,8 @@ class Keeper:
         for letter in letters:
             await self._source.write(letter)
         crash("keeper.letters")
-        self._remember(heard)
+        self._remember(partition, heard)
+        self._behind[partition] = records[-1].offset + 1
         if not self._source.owns(partition):
             raise LostError
         await self._source.commit(partition, records[-1].offset + 1)
@@ -140,14 +144,19 @@ class Keeper:
             return None
         if envelope.position is not None:
             source, position = envelope.position[0], envelope.position[1:]
-            if self._standing(heard.get(source) or self._heard.get(source), position, envelope.previous):
+            before = heard.get(source) or self._heard.get((record.partition, source))
+            if self._standing(before, position, envelope.previous):
                 return None
             heard[source] = position
-        forgotten = self._keys.forgotten(key_of(write.key).conversation)
-        if forgotten is not None and record.time <= forgotten:  # the log is read again: nobody comes back by it
+        if self._forgotten(write):
             self._count("forgotten", 1)
             return None
         return _Read(record, write)
+
+    def _forgotten(self, write: MemoryWrite) -> bool:
+        """Decided before its customer was forgotten: read again or published late, it brings nobody back."""
+        forgotten = self._keys.forgotten(key_of(write.key).conversation)
+        return forgotten is not None and write.timestamp <= forgotten
 
     def _standing(self, heard: tuple[int, int] | None, position: tuple[int, int], previous: Previous | None) -> bool:
         """Whether to leave it: it was applied, or its predecessor was not, and the emitter publishes both again."""
@@ -161,10 +170,15 @@ class Keeper:
             return True
         return False
 
-    def _remember(self, heard: Mapping[str, tuple[int, int]]) -> None:
+    def _forget(self, partition: int) -> None:
+        """Another keeper had the partition meanwhile: measured by what we heard before, all would look too early."""
+        for place in [one for one in self._heard if one[0] == partition]:
+            del self._heard[place]
+
+    def _remember(self, partition: int, heard: Mapping[str, tuple[int, int]]) -> None:
         for source, position in heard.items():
-            self._heard[source] = position
-            self._heard.move_to_end(source)
+            self._heard[partition, source] = position
+            self._heard.move_to_end((partition, source))
         while len(self._heard) > REMEMBERED:
             self._heard.popitem(last=False)
 
@@ -184,16 +198,22 @@ class Keeper:
     async def _put(self, partition: int, wanted: Sequence[MemoryWrite]) -> dict[str, str]:
         if not wanted:
             return {}
-        put = await self._until("facts", partition, wanted, lambda: self._stores.facts.put([*map(fact_of, wanted)]))
+        put = await self._until("facts", partition, wanted,
+                                lambda: self._stores.facts.put([*map(fact_of, self._left(wanted))]))  # fmt: skip
         crash("keeper.facts")
         refused = {one.write_id: f"the store of facts: {one.reason}" for one in put.failed}
-        relations = [one for write in wanted if write.write_id not in refused for one in relations_of(write)]
-        if relations:
-            merged = await self._until("relations", partition, wanted, lambda: self._stores.relations.merge(relations))
+        stored = [write for write in wanted if write.write_id not in refused]
+        if any(True for write in stored for _ in relations_of(write)):
+            merged = await self._until("relations", partition, wanted, lambda: self._stores.relations.merge(
+                [one for write in self._left(stored) for one in relations_of(write)]))  # fmt: skip
             refused |= {one.write_id: f"the store of relations: {one.reason}" for one in merged.failed}
         crash("keeper.relations")
         self._count("applied", len(wanted) - len(refused))
         return refused
+
+    def _left(self, writes: Iterable[MemoryWrite]) -> list[MemoryWrite]:
+        """Those whose customer was not forgotten while they waited for a store."""
+        return [write for write in writes if not self._forgotten(write)]
 
     async def _overtaken(self, partition: int, write: MemoryWrite) -> bool:
         """A dead letter that comes back must not replace what was written after it."""

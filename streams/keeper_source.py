@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -30,11 +31,12 @@ class KeeperStoppedError(InterlockError):
 class KafkaKeeping:
     """See KeepingSource. The group's members share the partitions; offsets are committed by hand, in order."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._consumer = Consumer(consumer_config(
+    def __init__(self, settings: Settings, client: Callable[[dict[str, Any]], Consumer] = Consumer) -> None:
+        self._consumer = client(consumer_config(
             settings, f"{settings.group}.keeper", enable_partition_eof=False,
             session_timeout_ms=settings.session_timeout_ms, heartbeat_interval_ms=settings.heartbeat_ms,
             max_poll_interval_ms=settings.poll_limit_ms))  # fmt: skip
+        self._early: list[Record] = []  # read while we held, from a partition that came just then
         self._producer = Producer(producer_config(settings, message_timeout_ms=int(WRITE_S * 1_000), linger_ms=0))
         self._owned: set[int] = set()
         self._consumer.subscribe([MEMORY_TOPIC], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone)
@@ -47,15 +49,16 @@ class KafkaKeeping:
 
     async def read(self) -> list[Record]:
         """See KeepingSource. Raises KafkaException for what does not pass by itself."""
-        found = await asyncio.to_thread(serve, self._consumer.consume, BATCH, IDLE_S)
-        return [to_record(item) for item in found if not _broken(item)]
+        early, self._early = self._early, []
+        found = await asyncio.to_thread(serve, self._consumer.consume, BATCH, 0 if early else IDLE_S)
+        return [*early, *(to_record(item) for item in found if not _broken(item))]
 
     async def hold(self) -> None:
         """See KeepingSource."""
         self._consumer.pause(self._consumer.assignment())
-        # a paused partition gives nothing; the call serves the group, which may take partitions away
-        for item in await asyncio.to_thread(serve, self._consumer.consume, 1, 0.01):
-            _broken(item)
+        # a paused partition gives nothing; the call serves the group, which may take partitions away, and bring others
+        found = await asyncio.to_thread(serve, self._consumer.consume, 1, 0.01)
+        self._early += [to_record(item) for item in found if not _broken(item)]
 
     async def go_on(self) -> None:
         """See KeepingSource."""

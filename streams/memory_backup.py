@@ -37,3 +37,10 @@ def backups(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def half_made(folder: Path) -> list[Path]:
+    """What was being written, and is no backup."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir() and path.name.startswith("."))

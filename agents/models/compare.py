@@ -87,7 +87,8 @@ def _taken(message: NormalizedMessage, intent: str, confidence: float, basis: Ev
     marks = message.marks
     if intent in NEED_ITEM and message.target_item is None and MISSING_ITEM not in marks:
         marks = (*marks, MISSING_ITEM)
-    return _marked(message, TAKEN, intent=intent, confidence=round(confidence, 3), secondary_intents=others,
+    sure = min(confidence, round(confidence, 3))  # a digit less must not make it surer
+    return _marked(message, TAKEN, intent=intent, confidence=sure, secondary_intents=others,
                    evidence=(*message.evidence, basis), marks=marks)  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def _places(message: NormalizedMessage, quote: str) -> Iterator[tuple[str, int, 
     """Where a quote stands in what the customer said themselves; quoted and forged text is none of that (case E15)."""
     end = min((found.start for found in message.evidence if found.field == FIELD), default=len(message.text))
     wanted = quote.strip()
-    start = message.text.find(wanted, 0, end) if wanted else -1
+    start = message.text.find(wanted, 0, end) if any(map(str.isalnum, wanted)) else -1  # a comma stands anywhere
     if start >= 0:
         yield wanted, start, start + len(wanted)
 

@@ -14,6 +14,8 @@ TOPIC = "memory.writes"
 ONCE, ONCE_MOST = ("complaint", "promise", "problem"), 24
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-")
 
+_NOTHING_BEHIND: Value = {"before": None, "prior": None, "before_said": None}
+
 Source = Literal["assistant", "task_summary", "customer", "staff"]
 
 
@@ -44,10 +46,9 @@ class Book:
             return False
         # Said again by the same message (an edit, a later reading): behind it stands what stood before the message.
         again = entry is not None and message_id is not None and entry["message_id"] == message_id
-        prior, earlier = (entry["prior"], entry["before"]) if entry and again else (entry and entry["write_id"], before)
+        behind = _behind(entry) if again else _as_behind(entry)
         write_id = self._emit(key, before, value, source, why)
-        self._know(key, {"value": value, "write_id": write_id, "message_id": message_id, "before": earlier,
-                         "prior": prior})  # fmt: skip
+        self._know(key, {"value": value, "write_id": write_id, "message_id": message_id, **behind})
         return True
 
     def take_back(self, key: str, source: Source, why: str) -> None:
@@ -57,8 +58,17 @@ class Book:
             return
         write_id = self._emit(key, entry["value"], entry["before"], source, why, undoes=(entry["write_id"],),
                               restores=entry["prior"])  # fmt: skip
-        self._know(key, {"value": entry["before"], "write_id": write_id, "message_id": None, "before": None,
-                         "prior": None})  # fmt: skip
+        # it is its own message's again, which may be taken back in turn
+        self._know(key, {"value": entry["before"], "write_id": write_id, "message_id": entry.get("before_said"),
+                         **_NOTHING_BEHIND})  # fmt: skip
+
+    def unsay_behind(self, message_id: str, why: str) -> None:
+        """What the message said before another said otherwise never stands again."""
+        known: dict[str, Any] = self.draft.get("memory", "known", default={})
+        for key, entry in list(known.items()):
+            if entry.get("before_said") == message_id:
+                self.draft.set({**entry, **_NOTHING_BEHIND}, "memory", "known", key)
+                self.draft.reason("memory.unsaid", f"{key}: {why}", message_id)
 
     def set_by_staff(self, wanted: MemoryRestore, why: str) -> str | None:
         """Set a key, or set it back, as a member of staff asked (R-004-11); why not, if it can't be."""
@@ -73,7 +83,7 @@ class Book:
             return f"{key} has that value already"
         write_id = self._emit(key, before, wanted.value, "staff", why, undoes=wanted.undoes, restores=wanted.restores)
         self._know(key, {"value": wanted.value, "write_id": write_id, "message_id": None, "before": before,
-                         "prior": wanted.head})  # fmt: skip
+                         "prior": wanted.head, "before_said": entry["message_id"] if entry else None})  # fmt: skip
         return None
 
     def _emit(self, key: str, before: Value | None, after: Value | None, source: Source, why: str, *,
@@ -95,3 +105,15 @@ class Book:
         once = sorted((one["at"], name) for name, one in known.items() if name.partition("/")[0] in ONCE)
         for _, oldest in once[: max(0, len(once) - ONCE_MOST)]:
             self.draft.delete("memory", "known", oldest)
+
+
+def _behind(entry: Value | None) -> Value:
+    """What stands behind an entry: the value, its write, and the message that said so."""
+    return {name: (entry or {}).get(name) for name in _NOTHING_BEHIND}
+
+
+def _as_behind(entry: Value | None) -> Value:
+    """The entry itself, as what will stand behind the next."""
+    if entry is None:
+        return _NOTHING_BEHIND
+    return {"before": entry["value"], "prior": entry["write_id"], "before_said": entry["message_id"]}

@@ -68,6 +68,7 @@ class _Heard:
             for key in said_by(self.book, self.id):
                 if key not in told:
                     self.book.take_back(key, "customer", f"{self.id}: memory.said_otherwise")
+            self.book.unsay_behind(self.id, "said otherwise")
         for key, (value, rule) in told.items():
             self.book.write(key, value, "customer", f"{self.id}: {rule}", message_id=self.id)
         self._anchor()
@@ -140,6 +141,7 @@ def said_by(book: Book, message_id: str) -> list[str]:
 
 
 def _taken_back(book: Book, message_id: str) -> None:
+    book.unsay_behind(message_id, "recalled")
     for key in said_by(book, message_id):
         book.take_back(key, "customer", f"{message_id}: memory.recalled")
 

@@ -18,6 +18,10 @@ from schemas.messages import Address, NormalizedMessage, TargetItem
 Sealer = Callable[[bytes], Seal]
 WORDS = 40  # characters of the customer's own words in a field, at most: a fact is no chat
 _ID = re.compile(r"[A-Za-z0-9._#-]{1,40}")
+_TOWN = re.compile(r" *[A-Z][A-Za-z.'’-]+(?: [A-Z][A-Za-z.'’-]+){0,2} *")
+_STREET = re.compile(
+    r"\b(?:street|road|avenue|lane|drive|way|court|square|place|close|st|rd|ave|ln|dr)\b", re.IGNORECASE
+)
 _REGION = re.compile(r"^.{0,24}?(?:自治区|[省市区县旗])(?:.{0,8}?(?:自治州|[市州]))?(?:.{0,8}?[市区县旗])?")
 
 
@@ -57,7 +61,8 @@ def hidden(text: str) -> str:
     if region:
         return text[: region.end()] + "*" * min(8, max(3, len(text) - region.end()))
     head, comma, tail = text.rpartition(",")
-    return f"***,{tail}" if comma and head and not any(char.isdigit() for char in tail) else "***"
+    town = comma and head and _TOWN.fullmatch(tail) and not _STREET.search(tail)  # "7, Main Street" names none
+    return f"***,{tail}" if town else "***"
 
 
 def complaint(message: NormalizedMessage) -> Value:

@@ -94,8 +94,10 @@ def _seen(draft: Draft, cfg: DeliverySettings, body: Any) -> None:
 
 
 def _online(draft: Draft, *, online: bool) -> None:
+    """A farewell is no sight of them: a channel may tell late that a connection was gone before our message."""
     draft.set(online, "actions", "online")
-    draft.set(draft.now, "actions", "last_online")
+    if online:
+        draft.set(draft.now, "actions", "last_online")
 
 
 def _silent(draft: Draft, cfg: DeliverySettings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from memory.facts.embedded import EmbeddedFacts
 from memory.relations.embedded import EmbeddedRelations
-from streams.memory_backup import backups
+from streams.memory_backup import backups, half_made
 from streams.memory_stores import MemoryStores
 
 FILES = {"outbox.sqlite": "outbox", "spool.sqlite": "spool"}  # below data_dir: the gateway's, and their tables
@@ -27,7 +28,12 @@ async def clear_stores(stores: MemoryStores, conversations: Iterable[str]) -> tu
 
 
 async def clear_backups(folder: Path, conversations: Iterable[str]) -> int:
-    """Write every backup of the stores again without them; how many files were changed."""
+    """Write every backup of the stores again without them; how many files were changed.
+
+    A backup, or a command of this kind, that was cut off has left a part that nobody reads: it goes whole.
+    """
+    for left in half_made(folder):
+        shutil.rmtree(left)
     by_shop: dict[str, list[str]] = {}
     for name in conversations:
         by_shop.setdefault(name.partition("/")[0], []).append(name)

@@ -16,6 +16,7 @@ from tests.chaos import evidence, run
 from tests.chaos.checks import Violation
 from tests.chaos.customers import WAVE, stock, wave
 from tests.chaos.kills import Death, _stood_still
+from tests.chaos.phases import Run
 from tests.chaos.report import Report, line, measures
 from tests.chaos.stand import Process, now_ms
 
@@ -111,10 +112,10 @@ def test_figures_count_what_was_found() -> None:
 async def test_a_phase_that_slipped_once_is_excused(second: list[str], *, excused: bool) -> None:
     """A phase that was late runs once more and must pass; both runs are reported (promise 10)."""
     told: list[str] = []
-    runner = run.Run(cast("Stand", None), cast("HttpWorld", None), told.append)
+    runner = Run(cast("Stand", None), cast("HttpWorld", None), told.append)
     first = Report("commit-before", faults=["went on 16.0 s after the death"])
 
-    async def phase(runner: run.Run, report: Report) -> None:
+    async def phase(runner: Run, report: Report) -> None:
         report.faults += second
         runner.reports.append(report)
 

@@ -122,6 +122,19 @@ def test_a_damaged_copy_is_left_for_the_one_before(store: ObjectStore, tmp_path:
     assert {"a": 1} == restored(made, tmp_path / "empty")
 
 
+def test_a_copy_with_a_part_missing_is_left_for_the_one_before(store: ObjectStore, tmp_path: Path) -> None:
+    """What the storage has lost costs no more than what is damaged; where nothing is left, that is said (R-002-13)."""
+    made = copies(store)
+    made.save(0, [row("a")], mark(5), None)
+    made.save(0, [row("a", 2)], mark(9), None)
+    older, newest = (name for name in store.names("") if name.endswith(".rows"))
+    store.delete(newest)
+    assert {"a": 1} == restored(made, tmp_path / "empty")
+    store.delete(older)
+    with pytest.raises(ObjectStoreError):
+        restored(made, tmp_path / "none")
+
+
 def test_copies_of_another_log_are_not_used(store: ObjectStore, tmp_path: Path) -> None:
     """A copy ahead of the log, or of another topic, is another register's (promise 3)."""
     copies(store).save(0, [row("a")], mark(5), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,20 @@ def test_a_legal_hold_refuses_destruction(keys: KeyStore) -> None:
     keys.hold(OWNER, None)
     assert keys.forget(OWNER, 7)
     assert (None, 7, None) == (open_seal(keys, sealed, OWNER), keys.forgotten(OWNER), keys.held(OWNER))
+
+
+def test_whoever_is_forgotten_is_known_so_whatever_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that holds the file's log ends the command behind the keys: the mark stands with them (promise 9)."""
+    monkeypatch.setattr("memory.key_file._EMPTY_S", 0.0)
+    keys = open_key_store(tmp_path)
+    keys.key_for(OWNER)
+    reader = sqlite3.connect(tmp_path / "keys.sqlite", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM keys").fetchone()
+    with pytest.raises(SealError, match="run the command again"):
+        keys.forget(OWNER, 7)
+    assert (0, 7) == (keys.count(), keys.forgotten(OWNER))
+    reader.close()
 
 
 def test_a_key_names_its_owner(keys: KeyStore) -> None:

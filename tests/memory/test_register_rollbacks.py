@@ -36,6 +36,7 @@ class RollbacksMachine(RuleBasedStateMachine):
         self.step = make_step(lambda *_: Seal(key_id="k", nonce="", sealed=""))
         self.traces: list[str] = []
         self.messages = 0
+        self.recalled = False
         self.kept: Rollback | None = None  # worked out, and not carried out yet
 
     def _feed(self, topic: str, value: Model) -> str:
@@ -75,7 +76,10 @@ class RollbacksMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.messages > 0)
     @rule(back=st.integers(0, 3))
     def takes_back(self, back: int) -> None:
-        """The customer takes a message back: what stood before its first word stands again."""
+        """The customer takes a message back: what stood before its first word stands again, or nothing.
+
+        Nothing, where what stood before was taken back, or said no more, itself: neither is ever anyone's word again.
+        """
         message_id = f"m-{max(1, self.messages - back)}"
         entries = self.state["memory"]["known"]
         wanted = {key: self._before(f"{WHO}/{key}", message_id)
@@ -83,12 +87,16 @@ class RollbacksMachine(RuleBasedStateMachine):
         body = RecallBody(kind="recall", message_id=message_id)
         event = ChannelEvent(id="x", event_id="x", shop="demo", channel="web", sender="u-1", body=body)
         self._feed("channel.events", event)
-        assert wanted == {key: self.register.value(f"{WHO}/{key}") for key in wanted}
+        found = {key: self.register.value(f"{WHO}/{key}") for key in wanted}
+        assert found == {key: value if not self.recalled or found[key] else None for key, value in wanted.items()}
+        left = self.state["memory"]["known"].values()
+        assert all(message_id not in (entry["message_id"], entry["before_said"]) for entry in left)
+        self.recalled = True
 
     def _before(self, key: str, message_id: str) -> Any:
         history = self.register.history(key)
         own = takewhile(lambda one: one.trigger_context.startswith(f"{message_id}: preference"), reversed(history))
-        return list(own)[-1].value_before
+        return next((write.value_before for write in reversed(list(own))), None)
 
     @rule(summary=st.sampled_from(["by hand", None]))
     def staff_sets(self, summary: str | None) -> None:

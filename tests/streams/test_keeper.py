@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,14 @@ from memory.sealing import open_seal
 from schemas.events import Seal
 from schemas.memory import MemoryWrite
 from schemas.topics import MEMORY_TOPIC
+from streams.clock import SystemClock
+from streams.keeper import Keeper
+from streams.keeper_source import KafkaKeeping, LocalKeeping
 from streams.replay.chain import REDRIVE_HEADER
 from streams.replay.letters import letters
 from streams.replay.local import LocalSource
+from streams.runtime.ports import Record
+from streams.settings import Settings
 from tests.streams.keeping import PARTITIONS, T0, Bench, dice, records, trail, wanted, writes
 
 KEY = "demo/web/u-0/preference/carrier"
@@ -95,6 +101,16 @@ async def test_one_refused_write_of_a_batch_is_a_dead_letter(tmp_path: Path) -> 
     assert 10 == sum(bench.offsets.values())
 
 
+async def test_what_one_store_refuses_the_other_does_not_get(tmp_path: Path) -> None:
+    """A complaint that is no fact is no relation either: what a dead letter holds is nowhere else (case I03)."""
+    bench, made = Bench(tmp_path), list(writes(10, customers=1))
+    bench.facts.refuses = lambda fact: fact.kind == "complaint"
+    bench.publish(records(made))
+    await bench.keep()
+    assert 3 == bench.outcome("refused")
+    assert [] == await bench.relations.customer_path("demo", "demo/web/u-0", T0, T0 + 1_000)
+
+
 async def test_a_record_that_is_no_write_is_a_dead_letter(tmp_path: Path) -> None:
     """Rubbish, and a record without a value, stop nobody (promise 10)."""
     bench, made = Bench(tmp_path), list(writes(3, customers=1))
@@ -169,3 +185,92 @@ async def test_a_broken_store_is_no_reason_to_go_on(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         await bench.keep()
     assert {} == bench.offsets
+
+
+class _Shared(LocalKeeping):
+    """As a group gives it: each reading begins where whoever had the partition last committed."""
+
+    async def read(self) -> list[Record]:
+        self._read = dict(self.offsets)
+        return await super().read()
+
+
+async def test_a_partition_that_comes_back_is_read_on(tmp_path: Path) -> None:
+    """What another keeper applied meanwhile is no gap: nothing after it is left aside and lost (design: emits)."""
+    bench, made = Bench(tmp_path), list(writes(9, customers=1))
+    first, second = (Keeper(_Shared(bench.log, bench.offsets), bench.stores, bench.keys, bench.metrics, SystemClock())
+                     for _ in range(2))  # fmt: skip
+    once = list(records(made))
+    for keeper, part in ((first, once[:3]), (second, once[3:6]), (first, once[6:])):
+        bench.publish(part)
+        await keeper.round()
+    assert (9, 0) == (bench.outcome("applied"), bench.outcome("set_aside"))
+    assert wanted(made) == await trail(bench.facts, made)
+
+
+async def test_nobody_comes_back_by_a_late_write(tmp_path: Path) -> None:
+    """What was decided before a customer was forgotten, and published after it, is not stored (promise 9)."""
+    bench, made = Bench(tmp_path), list(writes(4, customers=2))
+    bench.keys.forget("demo/web/u-0", T0 + 2)
+    bench.publish(records([*made, made[0].model_copy(update={"write_id": "w-new", "timestamp": T0 + 3})]))
+    await bench.keep()
+    assert (2, 3) == (bench.outcome("forgotten"), bench.outcome("applied"))
+    assert ["w-new"] == (await trail(bench.facts, made))[KEY]
+
+
+async def test_nobody_comes_back_by_a_write_that_waited(tmp_path: Path) -> None:
+    """A customer who is forgotten while a store was away is not in it afterwards (promise 9)."""
+    bench, made = Bench(tmp_path), list(writes(2, customers=2))
+    bench.publish(records(made))
+    bench.facts.chance = 1.0
+    keeping = asyncio.create_task(bench.keep())
+    while bench.metrics.value("interlock_keeper_retries_total", "facts") < 2:  # noqa: ASYNC110 (a counter, no event)
+        await asyncio.sleep(0.01)
+    bench.keys.forget("demo/web/u-0", T0 + 2)
+    await bench.facts.delete_customer("demo", "demo/web/u-0")
+    bench.facts.chance = 0.0
+    await keeping
+    assert [[], ["w-1"]] == list((await trail(bench.facts, made)).values())
+    assert {} != bench.offsets
+
+
+class _Client:
+    """A group's member to whom a partition, and with it a record, comes in the middle of a pause."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.group = config["group.id"]
+        self.left = [_Message(0), _Message(1)]
+
+    def subscribe(self, topics: list[str], **_: Any) -> None:
+        """Nothing is there yet."""
+
+    def assignment(self) -> list[Any]:
+        """None of ours to pause."""
+        return []
+
+    def pause(self, _: list[Any]) -> None:
+        """Nothing to pause."""
+
+    resume = pause
+
+    def consume(self, most: int, _: float) -> list[Any]:
+        """What there is."""
+        found, self.left = self.left[:most], self.left[most:]
+        return found
+
+
+class _Message:
+    """A record, as the client hands it over."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = lambda: offset
+        self.timestamp = lambda: (1, T0)
+        self.error = self.topic = self.partition = self.key = self.value = self.headers = lambda: None
+
+
+async def test_a_record_that_comes_while_a_keeper_holds_is_read(tmp_path: Path) -> None:
+    """A partition that comes during a pause begins at once: its first record is kept for the next reading."""
+    source = KafkaKeeping(Settings(data_dir=tmp_path), client=_Client)  # type: ignore[arg-type]
+    await source.hold()
+    await source.go_on()
+    assert [0, 1] == [record.offset for record in await source.read()]

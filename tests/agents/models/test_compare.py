@@ -62,6 +62,11 @@ def test_a_change_that_only_the_model_reads_is_asked_about(intent: str) -> None:
     assert (intent, True) == (message.intent, message.confidence <= 0.3)
 
 
+def test_rounding_makes_no_change_surer() -> None:
+    """What is taken over is at most as sure as our own doubt, to the last digit (promise 7)."""
+    assert 0.1875 == both(ours("out_of_scope", 0.1875), "refund", "没影").confidence
+
+
 @pytest.mark.parametrize("intent", sorted(OWN_WORDS))
 def test_some_intents_only_the_customer_gives(intent: str) -> None:
     """A yes, a no, a stop, a wish for a person: a model's word for them changes nothing (promise 7)."""
@@ -75,9 +80,10 @@ def test_a_yes_is_never_made_surer() -> None:
 
 
 @pytest.mark.parametrize(("quotes", "plan"), [((), ["look_up"]), (("货到了",), ["look_up"]), (("没影",), ["pay"]),
+                                              (("，", " **** "), ["look_up"]),
                                               (("没影",), ["look_up", "change"])])  # fmt: skip
 def test_a_reading_without_its_words_counts_for_nothing(quotes: tuple[str, ...], plan: list[str]) -> None:
-    """Quotes that stand nowhere, or a question that would change something: nothing taken or surer (R-000-03)."""
+    """Quotes that stand nowhere or say nothing, or a question that would change something: no basis (R-000-03)."""
     assert "out_of_scope" == both(ours("out_of_scope", 0.3), "logistics", *quotes, plan=plan).intent
     assert 0.5 == both(ours("logistics", 0.5), "logistics", *quotes, plan=plan).confidence
     assert 0.75 == both(ours("refund", 0.75), "logistics", *quotes, plan=plan).confidence

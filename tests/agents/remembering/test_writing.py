@@ -173,6 +173,22 @@ def test_a_message_taken_back_takes_back_what_it_said() -> None:
     whole(body)
 
 
+@pytest.mark.parametrize("recalled", [("m-a", "m-b"), ("m-b", "m-a")])
+def test_what_was_taken_back_never_stands_again(recalled: tuple[str, str]) -> None:
+    """Two messages about one thing, both recalled in either order: nothing of either is known (case B11)."""
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("u-1")
+        await person.say("我喜欢发顺丰", message_id="m-a")
+        await person.say("我喜欢发京东快递", message_id="m-b")
+        for name in recalled:
+            await person.recall(name)
+        assert person.state["memory"]["known"]["preference/carrier"]["value"] is None
+        assert _writes(person)[-1]["value_after"] is None
+
+    whole(body)
+
+
 def test_an_edit_is_laid_over_what_stood_before_the_message() -> None:
     """An edited wish replaces its first wording, and one that is edited away is taken back (case B11)."""
 

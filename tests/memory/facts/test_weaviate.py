@@ -111,8 +111,9 @@ async def test_keepers_that_start_at_once_share_an_empty_server(weaviate_server:
     finally:
         connection = Connection(weaviate_server, "", name, OddVectors.name)
         await connection.remove_collection(30)
-        for closed in (connection, *keepers):
-            await closed.close()
+        await connection.close()
+        for keeper in keepers:
+            await keeper.close()
 
 
 async def test_crash_between_trail_and_current_repairs_itself(facts: WeaviateFacts, shop: Shop) -> None:

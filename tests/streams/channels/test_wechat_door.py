@@ -89,6 +89,17 @@ def test_a_signature_is_good_for_one_body() -> None:
     assert (403, "replay") == (error.status, error.code)
 
 
+def test_a_signature_is_good_for_one_split_of_what_it_signs() -> None:
+    """A zero moved from the nonce to the time fits the same signature, and is no second push (case B03)."""
+    door, good = keeper(), side.push(TEXT, nonce="000")
+    moved = {**good.query, "timestamp": f"0{side.SECOND}", "nonce": "00"}
+    other = dataclasses.replace(side.push({**TEXT, "Content": "我要退两次"}), query=moved)
+
+    assert ["我要退两次"] == said(keeper().push(other))
+    door.push(good)
+    assert "replay" == refused(other, door).code
+
+
 def test_an_encrypted_account_takes_nothing_in_clear() -> None:
     """With an AES key, a plain push is refused, though its query is signed: that signature covers no body."""
     assert "downgrade" == refused(side.push(TEXT), aes=True).code

@@ -98,6 +98,17 @@ def test_an_assumed_display_disarms_only_if_seen(seen_at: int, resends: int) -> 
     assert resends == len(chat.outbound("resend"))
 
 
+def test_going_away_disarms_nothing() -> None:
+    """A farewell after the send is no sign that the message was seen: it is sent again (R-002-31, X5)."""
+    chat = Chat()
+    chat.customer(50, "heartbeat")
+    chat.reply()
+    chat.sent_by_us(100)
+    chat.customer(5_000, "offline")
+    chat.later(31_000)
+    assert 1 == len(chat.outbound("resend"))
+
+
 def test_resends_end() -> None:
     """Three attempts in all; then it stays what it is, and a reason says so."""
     chat = _sent(Chat())

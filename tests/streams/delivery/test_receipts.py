@@ -205,7 +205,7 @@ def test_presence_is_kept() -> None:
     chat.customer(1_000, "heartbeat")
     assert (True, T0 + 1_000) == (chat.get("actions", "online"), chat.get("actions", "last_online"))
     chat.customer(2_000, "offline")
-    assert (False, T0 + 2_000) == (chat.get("actions", "online"), chat.get("actions", "last_online"))
+    assert (False, T0 + 1_000) == (chat.get("actions", "online"), chat.get("actions", "last_online"))
     chat.reply(at=3_000)
     chat.receipt("read", HOUR, source="client")
     assert (True, T0 + HOUR) == (chat.get("actions", "online"), chat.get("actions", "last_online"))

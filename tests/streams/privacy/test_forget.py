@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,20 @@ async def test_stores_and_their_backups_lose_the_customer(tmp_path: Path) -> Non
     found = await stores.facts.search("demo", "")
     await stores.close()
     assert ["demo/web/u-2"] == [hit.fact.customer for hit in found]
+
+
+async def test_what_a_cut_off_backup_left_goes_with_them(tmp_path: Path) -> None:
+    """A part of a backup is no backup, and may hold the customer: no file of it stays (R-004-11, promise 9)."""
+    stores = MemoryStores(EmbeddedFacts(tmp_path / "facts"), EmbeddedRelations(tmp_path / "r.db"))
+    await stores.facts.put([_fact("demo/web/u-1", 1)])
+    await back_up(stores, tmp_path / "backups", ["demo"], T0, 20)
+    await stores.close()
+    (whole_one,) = backups(tmp_path / "backups")
+    for name in (".20260105T020000.001Z", ".forget-left"):
+        shutil.copytree(whole_one, tmp_path / "backups" / name)
+
+    assert 1 == await clear_backups(tmp_path / "backups", ["demo/web/u-1"])
+    assert [whole_one] == list((tmp_path / "backups").iterdir())
 
 
 async def test_the_gateways_rows_are_removed_from_its_file(tmp_path: Path) -> None:
