@@ -25,6 +25,8 @@ _BESIDE = 0.85  # and this sure it is a wish of its own in a clause without know
 _INTERRUPTS = 0.9  # and this sure it is more than an odd answer to what the flow asked
 MOST = 0.99  # no reading is certain
 _LEAST = 2  # words or Chinese characters: from fewer nothing is guessed
+# kana, hangul, Cyrillic, Greek, Arabic, Hebrew, Thai and other letters that are neither Latin nor Han
+_UNKNOWN = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\u31f0-\u31ff\ua960-\ua97f\uac00-\ud7ff]")
 _WORDS = re.compile(r"[\u3400-\u9fff]|[A-Za-z]{2,}")
 _DOUBT = 0.3  # taken off at most when the classifier is certain of something else
 _NEVER_GUESSED = frozenset({"confirm", "deny", "inform"})  # a yes moves money: only its exact words are one (promise 7)
@@ -46,7 +48,7 @@ class Classifier(Protocol):
 def combined(spoken: Sequence[Mention], text: str, cut: Layout, model: Classifier, context: Context, *,
              bare: bool) -> list[Mention]:  # fmt: skip
     """The mentions of a text after the classifier's opinion, in order. `bare`: the text is slots and little else."""
-    if not cut.segments or bare or len(_WORDS.findall(text)) < _LEAST:
+    if not cut.segments or bare or len(_WORDS.findall(text)) < _LEAST or _foreign(text):
         return list(spoken)
     whole = model.guesses(text)
     if not whole:
@@ -56,6 +58,11 @@ def combined(spoken: Sequence[Mention], text: str, cut: Layout, model: Classifie
     opinions = {0: whole} if len(cut.segments) == 1 else _by_segment(text, cut, model)
     kept = [_judged(mention, opinions.get(mention.segment, ()), context) for mention in spoken]
     return sorted(kept + _beside(kept, opinions, cut, whole, context), key=lambda mention: mention.start)
+
+
+def _foreign(text: str) -> bool:
+    """Whether a script stands in the text that the classifier was never shown: Han letters alone make no Chinese."""
+    return len(_UNKNOWN.findall(text)) >= _LEAST
 
 
 def _by_segment(text: str, cut: Layout, model: Classifier) -> dict[int, list[Guess]]:

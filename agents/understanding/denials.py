@@ -38,6 +38,9 @@ _DENIES = re.compile(rf"(?:{_DENIAL_ZH}|{_DENIAL_EN})\s*$", FLAGS)
 _WORDS = {"cancel": "cancel", "return": "return", "refund": "refund", "exchange": "exchange", "swap": "exchange",
           "replace": "exchange", "取消": "cancel", "退货": "return", "退": "refund", "换": "exchange"}  # fmt: skip
 _FEW = re.compile(rf"(?:{_DENIAL_ZH}|{_DENIAL_EN})\s*(?:to )?(?P<word>{'|'.join(_WORDS)})(?![出休役伍到])", FLAGS)
+_STAYS = re.compile(
+    r"[\s]*(?:不变|没变|照旧|不用[改换动]|(?:stays?|remains?|is) (?:the same|unchanged|as it is))", FLAGS
+)
 _ANY = re.compile(r"[不没别甭未暂]|无需|n't|\bnot\b|\bdont\b|never|no longer|instead|rather|without", FLAGS)
 _MODAL = re.compile(r"(?:我?想要?|我?要|需要|申请|打算)", FLAGS)  # may be the first word of the wish itself
 _OWN = re.compile(r"(?:给我|帮我|麻烦|把|退到)", FLAGS)  # "I don't want it, give me …": a wish of its own begins
@@ -89,6 +92,8 @@ _CONDITION = re.compile(
 def denied(text: str, segment: Segment, start: int, end: int) -> bool:
     """Whether a wish in these words is denied by those before it; a question denies nothing ("不能退吗")."""
     left = max(segment.start, start - _LONGEST)
+    if _STAYS.match(text, end):  # "地址不变"
+        return True
     if not _ANY.search(text, left, end):  # nearly always
         return False
     modal = _MODAL.match(text, start)

@@ -11,7 +11,9 @@ from agents.understanding.money import MOST, Hit
 
 _LONGEST = 300  # characters of an answer that may still be an address
 _NEXT = (  # words that do not belong to an address any more
-    r"[嗯呃额啊]|收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗"
+    r"[嗯呃额啊]|(?:我的)?(?:订单|单号)"
+    r"|(?:for |on |my |the )*\border (?:number|no\.?|id)?[\s:#]*[A-Za-z]{0,3}[0-9]{4}"
+    r"|收件人|收货人|联系|电话|手机|谢谢|麻烦|再|顺便|另外|还有|可以吗|好吗|行吗"
     r"|thanks?|thank you|please|phone|tel\b"
     r"|and (?:also|then|please|where|when|what|how|can|could|track|check|refund|tell|i)\b"
 )
@@ -21,7 +23,7 @@ _EN_WAY = r"(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr|boulevard|blvd|way)
 _ZH_CUE = re.compile(
     r"(?:改成|改到|改为|换成|换到|变更为|更新为|修改为|修改成|改寄到?|(?:改?送|改?寄|改?发)(?:到|去|至)|地址(?:是|为|:|应该是|在)"
     r"|(?:我(?:们)?(?:家)?|现在|人)(?:现在)?(?:住在?|搬到了?|搬去了?))"
-    r"[\s:\"'“]*(?P<place>[^。;!?\n\"'”]{2,120}?)" + _ZH_STOP
+    r"[\s:\"'“]*(?P<place>(?![吗么呢嘛吧])[^。;!?\n\"'”]{2,120}?)" + _ZH_STOP
 )
 _EN_CUE = re.compile(
     r"(?:addres+(?: (?:on|for|of) [^.;!?\n]{0,30}?)?,? ?(?:to|is|should be|as|:)"
@@ -41,8 +43,13 @@ _EN_PLAIN = re.compile(
     rf"(?P<place>\b[0-9]{{1,5}} (?:[A-Z][a-z]+ ){{1,3}}{_EN_WAY}\b[^;!?。\n]{{0,80}}?)" + _EN_STOP, FLAGS
 )
 _LIKELY = re.compile(
-    rf"[省市区县镇乡村路街巷弄楼栋室苑园厦]|[一二三四五六七八九十]号|[大街人]道|小区|花园|公寓|门口|前台|驿站|快递柜|丰巢|代收点|物业|传达室|门卫|公司|学校|大学|宿舍"
-    rf"|家里|单位|医院|酒店|广场|[0-9]|\b(?:{_EN_WAY}|block|floor|flat|room)\b",
+    rf"[省市区县镇乡村路街巷弄楼栋室苑园厦]|[A-Za-z0-9]座|[一二三四五六七八九十]号|[大街人]道|小区|花园|公寓|门口|前台|驿站|快递柜|丰巢|代收点|物业|传达室|门卫|公司|学校|大学|宿舍"
+    rf"|家里|单位|医院|酒店|广场|\b(?:{_EN_WAY}|block|floor|flat|room)\b",
+    FLAGS,
+)
+_NUMBER = re.compile("[0-9]")
+_OTHER_NUMBERS = re.compile(  # of orders and sizes: no sign of a place
+    r"(?:订单|单号|\border|#)[\s#:]*[A-Za-z0-9]{4,}|(?<![A-Za-z0-9])[0-9]{1,3}(?:\.5)?码|(?<![A-Za-z0-9\-])[0-9]{4,}(?![A-Za-z0-9\-号])",
     FLAGS,
 )
 _ORDER_ONLY = re.compile(r"(?:订单|order)?[\s#]*[A-Za-z0-9.]{0,20}$", FLAGS)  # or an amount
@@ -65,7 +72,7 @@ _TAIL = re.compile(r"(?:吧|了|哦|啊|谢谢|可以吗|[,\s.])+$")
 
 def likely(text: str) -> bool:
     """Whether there is a sign of a place in the text: a word of streets and houses, or a number."""
-    return _LIKELY.search(text) is not None
+    return _LIKELY.search(text) is not None or _NUMBER.search(_OTHER_NUMBERS.sub("", text)) is not None
 
 
 def addresses(text: str, *, expected: bool = False, confirming: bool = False) -> Iterator[Hit]:
@@ -76,14 +83,14 @@ def addresses(text: str, *, expected: bool = False, confirming: bool = False) ->
     for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN, _ZH_REGION):
         for match in islice(pattern.finditer(text), MOST):
             hit = _trimmed(match["place"], match.start("place"))
-            if hit and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]) and not _NO_PLACE.match(hit[1]):
+            if hit and likely(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]) and not _NO_PLACE.match(hit[1]):
                 yield hit
                 return
     no = _NO.match(text) if confirming else None
     start = no.end() if no else 0
     if (expected or no) and len(text) <= _LONGEST and not _ASKS_BACK.search(text):
         hit = _trimmed(text[start:], start)
-        if hit and len(hit[1]) >= 4 and _LIKELY.search(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
+        if hit and len(hit[1]) >= 4 and likely(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
             yield hit
 
 

@@ -52,7 +52,8 @@ def heard(texts: list[str]) -> tuple[NormalizedMessage, list[tuple[str, str, tup
     from streams.processors.perception import row
     from streams.settings import Settings
 
-    settings = Settings().model_copy(update={"model_url": ""})  # what this machine reads by itself, at once
+    # what this machine reads by itself, at once: no model is asked, and no store for what they speak of
+    settings = Settings().model_copy(update={"model_url": "", "recall_ms": 0})
     step = row(settings, MemoryKeyStore()).step
     key = conversation_id("demo", "web", "customer")
     state: Any = empty(key)

@@ -11,6 +11,7 @@ from agents.understanding.model.classify import Guess
 from agents.understanding.port import Context, Expects, Wish
 from agents.understanding.rules import RuleUnderstanding
 from schemas.messages import INTENTS
+from streams.processors.perception import classifier
 from tests.agents.understanding.reader import filled, intents, read
 
 
@@ -121,3 +122,10 @@ def test_queries_are_marked_for_the_light_path() -> None:
     """A question whose answer changes nothing is a query, and nothing that writes is one (R-003-20)."""
     assert {"refund_status", "return_status", "logistics"} <= QUERIES
     assert not QUERIES & {"refund", "return", "exchange", "cancel", "change_address", "change_phone", "change_order"}
+
+
+@pytest.mark.parametrize("text", ["返金してください", "환불해 주세요", "верните деньги", "أريد استرداد المال"])
+def test_a_script_that_the_classifier_never_saw_is_not_guessed(text: str) -> None:
+    """Han letters amid kana are no Chinese: nothing is claimed, and planning asks (R-002-04)."""
+    reading = RuleUnderstanding(model=classifier()).read(text, Context())
+    assert ("out_of_scope", True) == (reading.wishes[0].intent, reading.wishes[0].confidence < CLEAR)

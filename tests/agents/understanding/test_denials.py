@@ -28,6 +28,7 @@ def told(text: str, flow: str | None = None) -> Told:
         ("不换了，给我退钱", [("refund", None)]),
         ("不用查物流了，直接退1001", [("refund", "1001")]),
         ("地址不用改，手机号改成13800000000", [("change_phone", None)]),
+        ("换成36码，地址不变", [("exchange", None)]),
         ("我不是来退货的，是来问积分的", [("points", None)]),
         ("I don't want a refund, I want an exchange for order 1001", [("exchange", "1001")]),
         ("not a refund, just exchange it. order 1001", [("exchange", "1001")]),

@@ -80,3 +80,21 @@ def test_a_partial_address_is_kept(text: str, address: str) -> None:
 def test_no_part_of_a_place_is_no_address(text: str) -> None:
     """A size, a colour, a question and another order are no place."""
     assert "address" not in slots(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "order"),
+    [
+        ("地址改成西湖区文三路100号，订单1001", "西湖区文三路100号", "1001"),
+        ("寄到公司，订单1001", "公司", "1001"),
+        ("寄到A座1203，订单号1001", "A座1203", "1001"),
+        ("ship to 12 Main St, order 1001", "12 Main St", "1001"),
+        ("换成42码的 1001", None, "1001"),
+        ("换成42码 订单1001", None, "1001"),
+        ("能送到吗，订单1001", None, "1001"),
+    ],
+)
+def test_an_order_beside_an_address_is_no_part_of_it(text: str, address: str | None, order: str) -> None:
+    """What is sent goes to the place alone, and the order that stands behind it is still the order (F07)."""
+    slots = read(text).wishes[0].slots
+    assert (address, order) == (slots.address, slots.order_id)

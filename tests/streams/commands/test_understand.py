@@ -71,3 +71,8 @@ def test_breaks_and_marks_keep_their_place() -> None:
 def test_nothing_to_read_is_no_error() -> None:
     """Blank text is a message without a known wish."""
     assert "out_of_scope" in run(" ")
+
+
+def test_words_about_the_past_are_read_without_any_store() -> None:
+    """A message that would be held until memory answers is shown as this machine reads it."""
+    assert "intent           refund" in run("退上周买的那个")
