@@ -19,7 +19,10 @@ _PAST = (
     r"上[次回]|上(?:一)?次|之前(?=.{0,6}(?:那|买|说|问|订|办|聊|提|的))|以前|前几[天次]|前阵子|早先|曾经|当时"
     r"|(?:昨天|前天|上(?:个)?(?:周|月|星期|礼拜)|去年)(?=.{0,8}(?:买|说|问|订|办|聊|提|那|的))"
     r"|\b(?:last time|previous(?:ly)?|earlier|the other day|back then|used to|a while ago|days? ago|weeks? ago"
-    r"|months? ago|(?:bought|ordered|asked|said|told|talked|spoke|mentioned)\b.{0,30}\b(?:before|yesterday|last \w+))\b"
+    r"|months? ago|(?:from|as|like) before"
+    r"|(?:my|our|the) last (?:chat|conversation|session|talk|call|message|visit|question|request|(?:in|en)quiry)"
+    r"|(?:bought|ordered|purchased|asked|asking|said|told|talked|talking|spoke|chatted|discussed|mentioned"
+    r"|(?:in|en)quired)\b.{0,30}\b(?:before|yesterday|last \w+))\b"
 )
 _DEICTIC = re.compile(f"{_POINTING}|{_ENGLISH}", re.IGNORECASE | re.ASCII)
 _CITES = re.compile(_PAST, re.IGNORECASE | re.ASCII)

@@ -82,6 +82,12 @@ class Settings(BaseSettings):
     exporter_port: Port = Field(default=9109, description="port of the health exporter's metrics; 0: a free one")
     shop_port: Port = Field(default=8090, description="port of the example shop; 0: a free one")
     gateway_url: str = Field(default="http://127.0.0.1:8080", description="where delivery posts what it sends")
+    producer_key_file: Path | None = Field(
+        default=None, description="who may publish, decide and deliver at the gateway; none: only on loopback, anybody"
+    )
+    gateway_key: str = Field(
+        default="", pattern=r"^[\x21-\x7e]*$", repr=False, description="the key that workers and commands show it"
+    )
     shop_url: str = Field(default="http://127.0.0.1:8090", description="base of the example shop's tools")
     tool_urls: dict[str, str] = Field(
         default={}, description='base URLs that tool files name, beside shop_url: {"crm_url": "https://..."}'

@@ -27,6 +27,8 @@ _ORDINAL = re.compile(
     r"|(?P<former>前者|\bthe former\b)|(?P<latter>后者|\bthe latter\b)",
     FLAGS,
 )
+_LEFT = 200  # characters before a kind that can belong to it; more would make long texts slow
+_SAYING = re.compile(r"\w")
 _CLAUSE = re.compile(r"[,，.。;；!！?？、~\n]")
 
 
@@ -37,6 +39,8 @@ class PointerFile(Model):
     traits: dict[str, list[str]]
     near: list[str]
     new: list[str]
+    remembered: list[str]
+    filler: list[str]
     pointers: dict[Literal["other", "deictic", "pronoun", "past"], list[str]]
     bound: list[str]
     queries: list[str]
@@ -49,6 +53,8 @@ class Vocabulary:
     kinds: tuple[tuple[str, re.Pattern[str]], ...]
     traits: tuple[tuple[str, re.Pattern[str]], ...]
     new: re.Pattern[str]
+    remembered: re.Pattern[str]
+    filler: re.Pattern[str]
     pointers: tuple[tuple[Pointer, re.Pattern[str]], ...]
     bound: frozenset[str]
     queries: frozenset[str]
@@ -87,7 +93,9 @@ def vocabulary() -> Vocabulary:
         raise LexiconError(message) from error
     return Vocabulary(
         kinds=_named(file.kinds), traits=_named(file.traits), new=_any([*file.near, *file.new]),
-        pointers=tuple((name, _any(patterns)) for name, patterns in file.pointers.items()),
+        remembered=_any(file.remembered), filler=_any(file.filler),
+        pointers=tuple((name, _any([*file.remembered, *patterns] if name == "past" else patterns))
+                       for name, patterns in file.pointers.items()),
         bound=frozenset(file.bound), queries=frozenset(file.queries),
     )  # fmt: skip
 
@@ -112,13 +120,26 @@ def cues(text: str, words: Vocabulary) -> Cues:
     return found
 
 
+def remembered(text: str, words: Vocabulary) -> float:
+    """The share of the text that names a thing of the past as a whole ("the one I asked about last time"): 1 is all.
+
+    What says nothing by itself ("and", "呢") is not counted.
+    """
+    match = words.remembered.search(text)
+    if match is None:
+        return 0.0
+    around = f"{text[: match.start()]} {text[match.end() :]}"
+    said, rest = (len(_SAYING.findall(part)) for part in (match[0], words.filler.sub(" ", around)))
+    return said / (said + rest)
+
+
 def _kinds(text: str, words: Vocabulary) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, int]]:
     """Kinds spoken of as known in text order, kinds asked for anew, and where the first known one stands."""
     known: list[tuple[int, int, str]] = []
     wanted: list[str] = []
     for kind, pattern in words.kinds:
         for match in pattern.finditer(text):
-            left = _CLAUSE.split(text[: match.start()])[-1]
+            left = _CLAUSE.split(text[max(0, match.start() - _LEFT) : match.start()])[-1]
             if _pointed(left, words):
                 known.append((*match.span(), kind))
             elif words.new.search(left) or re.match("有(?:么|吗|没|嘛|什么|哪)", text[match.end() :]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agents.understanding.fold import Folded, fold
-from agents.understanding.pointing import Cues, Vocabulary, cues, vocabulary
+from agents.understanding.pointing import Cues, Vocabulary, cues, remembered, vocabulary
 from agents.understanding.port import Found, Reading, Slots, Wish
 from agents.understanding.rules import asks
 from memory.embedding import similarity, vector
@@ -26,6 +26,7 @@ NEAR_TURNS = 2  # a message that points with no word at all means what was talke
 ALIKE = 0.25  # cosine of message and name from which on part of a name counts as a pointer
 _OPEN = {"inform", "out_of_scope"}  # wishes that take over what was asked before ("and the other one?")
 _CARRIED = 0.7  # confidence of a wish that was taken over: clear, yet below one that was said
+_CITED = 0.5  # a message without a wish means a thing of the past when most of it says so
 _MOSTLY = 0.4  # share of a message that points and says nothing else: "and the other one?", "第二个"
 
 
@@ -201,7 +202,9 @@ def resolve(reading: Reading, window: Window, extra: Iterable[Thing] = (), words
     # A wish that describes its thing is looked up by itself; one that does not means the same as the first.
     told = {wish: _told(wish) or _told(first) for wish in reading.wishes if wish.intent in known.bound}
     meant = {wish: _meant(folded.text, window, known, wish, told[wish], others) for wish in told}
-    wishes = tuple(_filled(wish, meant[wish].candidate, window) if wish in meant else wish for wish in reading.wishes)
+    wishes = tuple(
+        _filled(wish, meant[wish].candidate, window, known) if wish in meant else wish for wish in reading.wishes
+    )
     pointed = meant[first]
     evidence = tuple(_evidence(one, folded, told[wish]) for wish, one in meant.items() if one.candidate)
     done = replace(reading, wishes=wishes, evidence=(*reading.evidence, *dict.fromkeys(evidence)))
@@ -218,6 +221,8 @@ def _meant(
     text: str, window: Window, words: Vocabulary, wish: Wish, told: Mapping[str, str], extra: Sequence[Thing]
 ) -> Pointed:
     pointed = point(text, window, words, told, extra)
+    if wish.intent in _OPEN and pointed.cues.pointer == "past" and not told and remembered(text, words) <= _CITED:
+        return replace(pointed, status="none", why="of the past something else is said than what is meant")
     status, why = _allowed(pointed, wish, window, words, told)
     return replace(pointed, status=status, why=why)
 
@@ -247,8 +252,8 @@ def _allowed(
     return "none", "no word points to anything"
 
 
-def _filled(wish: Wish, candidate: Candidate | None, window: Window) -> Wish:
-    """Empty slots only; "and the other one?" asks of the other what was asked before."""
+def _filled(wish: Wish, candidate: Candidate | None, window: Window, words: Vocabulary) -> Wish:
+    """Empty slots only; "and the other one?" asks of the other what was asked before, if that was about an order."""
     if candidate is None:
         return wish
     given = {**candidate.values, **({"order_id": candidate.name} if candidate.kind == "order" else {})}
@@ -256,6 +261,6 @@ def _filled(wish: Wish, candidate: Candidate | None, window: Window) -> Wish:
     slots: Slots = replace(wish.slots, **new)  # type: ignore[arg-type]
     before = window.kept[-1].intent if window.kept else ""
     if wish.intent in _OPEN:
-        asked = before if asks(window.message) and before else "inform"
+        asked = before if asks(window.message) and before in words.bound else "inform"
         return Wish(asked, max(wish.confidence, _CARRIED), slots)
     return replace(wish, slots=slots)

@@ -15,6 +15,7 @@ from agents.understanding.intents import COURTESIES, KIN, ORDERED, QUERIES, TASK
 from agents.understanding.lexicon import Lexicon, View, lexicon
 from agents.understanding.money import Hit
 from agents.understanding.orders import only_a_number
+from agents.understanding.pointing import remembered, vocabulary
 from agents.understanding.port import Context, Found, Reading, Slots, Wish
 from agents.understanding.times import placed
 
@@ -70,7 +71,8 @@ class RuleUnderstanding:
         hits = denials.kept(text, forged.said(slots.slots(view, context, words, private), marks))
         cut = layout(text, [hit[2:] for hit in hits if hit[0] in ("address", "amount", "reason", "phone")])
         spoken = intents.mentions(view, cut, context, words)
-        if self._model is not None:
+        # A guess at words that only name a thing of the past says nothing of what is wanted with it.
+        if self._model is not None and (spoken or remembered(text, vocabulary()) < 1):
             spoken = combined(spoken, text, cut, self._model, context, bare=_is_bare(text, hits))
         order_named = context.flow is None and any(hit[0] == "order_id" for hit in hits)
         spoken = forged.meant(intents.wanted(spoken, text, cut, order_named=order_named), marks, len(cut.segments) - 1)

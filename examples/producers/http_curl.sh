@@ -1,14 +1,19 @@
 #!/bin/sh
 # Sends a customer's message, a batch and a CloudEvent to the gateway with curl.
+# A gateway with producer keys asks for one at the CloudEvent: INTERLOCK_GATEWAY_KEY.
 #
 #     sh examples/producers/http_curl.sh http://127.0.0.1:8080
 set -eu
 gateway=${1:-http://127.0.0.1:8080}
 
+# The key comes from a file descriptor: an argument could be read in the list of processes.
 # Retries what did not answer and every 5xx; the ids in the body make that safe. --fail-with-body shows a refusal.
 post() {
     curl --silent --show-error --fail-with-body --retry 5 --retry-connrefused --max-time 15 \
-        --header "Content-Type: $2" --data-binary @- "$gateway$1"
+        --header @/dev/fd/3 --data-binary @- "$gateway$1" 3<<HEADERS
+Content-Type: $2
+${INTERLOCK_GATEWAY_KEY:+Authorization: Bearer $INTERLOCK_GATEWAY_KEY}
+HEADERS
     echo
 }
 

@@ -1,16 +1,18 @@
 // Sends a customer's message, a batch and a CloudEvent to the gateway, with nothing but fetch.
+// A gateway with producer keys asks for one at the CloudEvent: INTERLOCK_GATEWAY_KEY.
 //
 //     node examples/producers/http_node.mjs http://127.0.0.1:8080
 
 const gateway = process.argv[2] ?? "http://127.0.0.1:8080";
 const TRIES = 5;
+const KEY = process.env.INTERLOCK_GATEWAY_KEY;
 
 /** POST JSON; the answer. The ids in the body make it safe to send again what may have arrived. */
 async function post(path, body, headers = {}) {
   for (let wait = 0; wait < TRIES; wait += 1) {
     const answer = await fetch(gateway + path, {
       method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(15_000),
-      headers: { "content-type": "application/json", ...headers },
+      headers: { "content-type": "application/json", ...(KEY && { authorization: `Bearer ${KEY}` }), ...headers },
     }).catch(() => null); // no answer: it may be there or not, so the same ids again
     if (answer?.ok) return answer.json();
     if (answer && answer.status < 500) throw new Error(await answer.text()); // our own mistake: code, message and field

@@ -1,11 +1,14 @@
 """Sends a customer's message, a batch and a CloudEvent to the gateway, with nothing but the standard library.
 
+A gateway with producer keys asks for one at the CloudEvent: INTERLOCK_GATEWAY_KEY.
+
 python examples/producers/http_python.py http://127.0.0.1:8080
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 import urllib.error
@@ -13,11 +16,13 @@ import urllib.request
 from typing import Any
 
 TRIES = 5
+KEY = os.environ.get("INTERLOCK_GATEWAY_KEY", "")
 
 
 def post(url: str, body: Any, content_type: str = "application/json") -> Any:
     """POST JSON; the answer. The ids in the body make it safe to send again what may have arrived."""
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": content_type})  # noqa: S310
+    headers = {"Content-Type": content_type, **({"Authorization": f"Bearer {KEY}"} if KEY else {})}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310
     for wait in range(TRIES):
         try:
             with urllib.request.urlopen(request, timeout=15) as answer:  # noqa: S310 (the address is the caller's)

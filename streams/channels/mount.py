@@ -15,6 +15,7 @@ from schemas.cloudevents import child
 from streams.channels.courier import Courier
 from streams.channels.port import Channel, Door, Push, SecurityError, Taken
 from streams.gateway import reading
+from streams.gateway.access import Access, KeyRefusedError
 from streams.gateway.reading import RefusedError
 from streams.intake import TOPIC as EVENTS
 from streams.intake import intake
@@ -31,8 +32,8 @@ class Mounted:
     """The doors of all channels."""
 
     def __init__(self, channels: Mapping[str, Channel], courier: Courier, keys: KeyStore, clock: Clock,
-                 metrics: MetricsPort) -> None:  # fmt: skip
-        self._channels, self._courier, self._keys = channels, courier, keys
+                 metrics: MetricsPort, access: Access) -> None:  # fmt: skip
+        self._channels, self._courier, self._keys, self._access = channels, courier, keys, access
         self._clock, self._metrics = clock, metrics
 
     def routes(self) -> list[Route]:
@@ -54,6 +55,8 @@ class Mounted:
     def _handler(self, name: str, door: Door) -> Handler:
         async def handle(request: Request) -> Response:
             try:
+                if not door.signed:
+                    self._access.need(request.headers, "publish", f"a push of {name}")
                 taken = door.read(await self._push(request, door))
                 new = await self._courier.hand_over(self._facts(taken, request.headers.get("traceparent", "")))
             except RefusedError as error:
@@ -85,7 +88,7 @@ class Mounted:
         return [(fact, child(trace, fact.id)) for fact in facts]
 
     def _refused(self, name: str, error: RefusedError) -> None:
-        if isinstance(error, SecurityError):
+        if isinstance(error, SecurityError | KeyRefusedError):
             self._metrics.count("interlock_security_refusals_total", kind=error.kind)
         self._count(name, "failed" if error.status >= 500 else "refused")
 

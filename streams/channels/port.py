@@ -57,13 +57,15 @@ class SecurityError(RefusedError):
 class Door:
     """A path below `/v1/channels/<name>` and the function that reads what is pushed there.
 
-    `read` raises RefusedError, which names the field, and nothing else, whatever was pushed.
+    `read` raises RefusedError, which names the field, and nothing else, whatever was pushed. `signed`: it checks a
+    proof of its own; a push at any other door needs a producer key that may publish, where there are keys.
     """
 
     method: Literal["GET", "POST"]
     path: str
     read: Callable[[Push], Taken]
     max_bytes: int = 1_048_576
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
+
+from streams.commands._exposition import ExpositionPort, exposed
 
 
 def register(app: typer.Typer) -> None:
@@ -12,11 +12,10 @@ def register(app: typer.Typer) -> None:
     app.command()(keeper)
 
 
-def keeper(port: Annotated[int | None, typer.Option(help="Port of /metrics; 0: a free one.")] = None) -> None:
+def keeper(port: ExpositionPort = None) -> None:
     """Apply memory.writes to the stores of facts and relations, until Ctrl-C or SIGTERM."""
     from streams import loops
     from streams.broker import bootstrap_of
-    from streams.commands import CommandError
     from streams.keeper_app import run_keeper
     from streams.logs import log_to_stderr
     from streams.metrics import Metrics
@@ -26,14 +25,6 @@ def keeper(port: Annotated[int | None, typer.Option(help="Port of /metrics; 0: a
     log_to_stderr(settings.log_level)
     settings = settings.model_copy(update={"bootstrap_servers": bootstrap_of(settings)})
     metrics = Metrics()
-    chosen = settings.keeper_port if port is None else port
-    try:
-        exposition = metrics.serve(chosen, settings.host)
-    except OSError as error:
-        message = f"port {chosen}: {error.strerror}; set INTERLOCK_KEEPER_PORT or --port, 0 takes a free one"
-        raise CommandError(message) from error
-    typer.echo(f"The keeper's metrics: http://{settings.host}:{exposition.port}/metrics. Ctrl-C stops it.")
-    try:
+    with exposed(metrics, settings, port, "keeper_port") as url:
+        typer.echo(f"The keeper's metrics: {url}. Ctrl-C stops it.")
         loops.run(run_keeper(settings, metrics))
-    finally:
-        exposition.close()

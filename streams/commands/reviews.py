@@ -119,18 +119,24 @@ def _find(client: httpx.Client, request_id: str) -> dict[str, Any] | None:
 
 
 def _open(client: httpx.Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = client.get("/v1/requests").raise_for_status().json()["requests"]
+    answer = client.get("/v1/requests")
+    if answer.status_code in {401, 403}:
+        raise CommandError(_refusal(answer))
+    found: list[dict[str, Any]] = answer.raise_for_status().json()["requests"]
     return found
 
 
 def _post(client: httpx.Client, decision: dict[str, Any]) -> None:
     answer = client.post("/v1/decisions", json=decision)
     if answer.status_code != 202:
-        error = answer.json()["error"]
-        message = f"{error.get('field', 'the decision')}: {error['message']}"
-        raise CommandError(message)
+        raise CommandError(_refusal(answer))
     typer.echo(f"{decision['kind']}: {answer.json()['decision_id']}")
     typer.echo(f"What comes of it: interlock replay {decision['conversation']}")
+
+
+def _refusal(answer: httpx.Response) -> str:
+    error = answer.json()["error"]
+    return f"{error.get('field', 'the decision')}: {error['message']}"
 
 
 def _who(by: str) -> str:
@@ -141,11 +147,13 @@ def _who(by: str) -> str:
 def _client() -> Iterator[httpx.Client]:
     import httpx
 
+    from streams.gateway.access import bearer
     from streams.settings import Settings
 
-    url = Settings().gateway_url
+    settings = Settings()
+    url = settings.gateway_url
     try:
-        with httpx.Client(base_url=url, timeout=15) as client:
+        with httpx.Client(base_url=url, timeout=15, headers=bearer(settings.gateway_key)) as client:
             yield client
     except httpx.TransportError as error:
         message = f"no gateway answers at {url} ({error}): start `interlock gateway`, or set INTERLOCK_GATEWAY_URL"

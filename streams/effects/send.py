@@ -15,13 +15,14 @@ from schemas.delivery import OutboundMessage, Receipt
 from schemas.events import own_id
 from streams.channels.port import Outcome, Sender
 from streams.effects.faults import BROKEN, never_left
+from streams.gateway.access import bearer
 from streams.runtime.ports import Clock, Effect, Fact
 
 TOPIC = "delivery.receipts"
 RETRIES = 2  # then delivery's own timer goes on, with a longer pause
 BASE_MS = 100
 _ONCE = "; this channel would show a repeat twice"
-_PASSING = frozenset({408, 425, 429})  # and every 5xx: the fault may pass
+_PASSING = frozenset({401, 408, 425, 429})  # and every 5xx: the fault may pass; 401: a key is being exchanged
 
 
 class OutboxSender:
@@ -29,13 +30,13 @@ class OutboxSender:
 
     repeatable = True
 
-    def __init__(self, client: httpx.AsyncClient, gateway_url: str) -> None:
-        self._client = client
+    def __init__(self, client: httpx.AsyncClient, gateway_url: str, gateway_key: str) -> None:
+        self._client, self._headers = client, bearer(gateway_key)
         self._url = f"{gateway_url.rstrip('/')}/v1/outbox"
 
     async def post(self, effect: Effect) -> Outcome:
         """See Sender."""
-        answer = await self._client.post(self._url, json=_body(effect), timeout=None)
+        answer = await self._client.post(self._url, json=_body(effect), headers=self._headers, timeout=None)
         told = _judge(answer, str(effect.request["message_id"]))
         return Outcome(at=_time(answer)) if told is None else Outcome(told[0], passing=told[1])
 
@@ -43,10 +44,9 @@ class OutboxSender:
 class SendHandler:
     """The "send" effect handler: through the channel's own sender, or the gateway's outbox where it has none."""
 
-    def __init__(
-        self, client: httpx.AsyncClient, gateway_url: str, clock: Clock, senders: Mapping[str, Sender] | None = None
-    ) -> None:
-        self._outbox = OutboxSender(client, gateway_url)
+    def __init__(self, client: httpx.AsyncClient, gateway_url: str, clock: Clock,
+                 senders: Mapping[str, Sender] | None = None, gateway_key: str = "") -> None:  # fmt: skip
+        self._outbox = OutboxSender(client, gateway_url, gateway_key)
         self._senders = senders or {}
         self._clock = clock
 

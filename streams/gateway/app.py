@@ -7,6 +7,8 @@ POST /v1/outbox     {"conversation", fields of OutboundMessage}  202 {"message_i
 POST /v1/receipts   {"conversation", fields of Receipt}          202 {"receipt_id"}
 POST /v1/decisions  {"conversation", fields of HumanDecision}    202 {"decision_id"}
 GET  /v1/requests   /v1/stream?shop=&channel=&sender=   /healthz   /metrics
+
+What needs a producer key, where there are any, is in `streams/gateway/access.py`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from streams.channels.registry import load
 from streams.channels.spool import Spool
 from streams.clock import fresh_id
 from streams.gateway import reading
+from streams.gateway.access import Access, KeyRefusedError, Right
 from streams.gateway.board import Board
 from streams.gateway.desk import Desk
 from streams.gateway.outbox import Outbox
@@ -61,10 +64,13 @@ class Gateway:
         self._settings = settings
         self._publisher = Publisher(send, settings.partitions, clock)
         self._keys = keys
-        self._desk = Desk(functools.partial(self._publish, "event"), keys, functools.partial(self._gone, "event"))
         self._clock = clock
         self.spool = Spool() if spool is None else spool  # an empty one is false
-        self._channels = Mounted(load(settings), Courier(self._publisher, self.spool), keys, clock, self.metrics)
+        channels = load(settings)
+        self._access = access = Access(settings.producer_key_file, channels)
+        gone = functools.partial(self._gone, "event")
+        self._desk = Desk(functools.partial(self._publish, "event"), keys, access, gone)
+        self._channels = Mounted(channels, Courier(self._publisher, self.spool), keys, clock, self.metrics, access)
 
     def app(self) -> Starlette:
         """The ASGI app."""
@@ -72,12 +78,12 @@ class Gateway:
             Route("/v1/events", self._counted("event", self._desk.events), methods=["POST"]),
             Route("/v1/batch", self._counted("event", self._desk.batch), methods=["POST"]),
             Route("/v1/cloudevents", self._counted("event", self._desk.cloudevents), methods=["POST"]),
-            Route("/v1/outbox", self._counted("outbound", self._outbox), methods=["POST"]),
+            Route("/v1/outbox", self._counted("outbound", self._outbox, "deliver"), methods=["POST"]),
             Route("/v1/receipts", self._counted("receipt", self._receipts), methods=["POST"]),
-            Route("/v1/decisions", self._counted("decision", self._decisions), methods=["POST"]),
-            Route("/v1/requests", self._requests), Route("/v1/stream", self.streams.handle),
-            Route("/healthz", self._health), Route("/metrics", self._exposition), *PAGES,
-            *self._channels.routes(),
+            Route("/v1/decisions", self._counted("decision", self._decisions, "decide"), methods=["POST"]),
+            Route("/v1/requests", self._counted("decision", self._requests, "decide")),
+            Route("/v1/stream", self.streams.handle), Route("/healthz", self._health),
+            Route("/metrics", self._exposition), *PAGES, *self._channels.routes(),
         ]  # fmt: skip
         paths = ", ".join(f"{'POST' if 'POST' in (one.methods or ()) else 'GET'} {one.path}" for one in routes)
 
@@ -88,9 +94,11 @@ class Gateway:
         handlers = {RefusedError: _refused, 404: unknown, 405: unknown}
         return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
 
-    def _counted(self, kind: str, handler: Handler) -> Handler:
+    def _counted(self, kind: str, handler: Handler, right: Right | None = None) -> Handler:
         async def handle(request: Request) -> Response:
             try:
+                if right is not None:  # before the body is read
+                    self._access.need(request.headers, right, f"{request.method} {request.url.path}")
                 return await handler(request)
             except RefusedError as error:
                 self._gone(kind, error)
@@ -99,6 +107,8 @@ class Gateway:
         return handle
 
     def _gone(self, kind: str, error: RefusedError) -> None:
+        if isinstance(error, KeyRefusedError):
+            self.metrics.count("interlock_security_refusals_total", kind=error.kind)
         outcome = "failed" if error.status >= 500 else "refused"
         self.metrics.count("interlock_gateway_events_total", kind=kind, outcome=outcome)
 
@@ -121,6 +131,8 @@ class Gateway:
 
     async def _receipts(self, request: Request) -> Response:
         conversation, receipt = reading.read_addressed(Receipt, await reading.read_json(request))
+        if receipt.source != "client":  # what a browser saw it may say; a vendor and our own sender are services
+            self._access.need(request.headers, "publish", f"a receipt of source {receipt.source}")
         await self._publish("receipt", Fact("delivery.receipts", conversation, receipt.receipt_id, receipt))
         return JSONResponse({"receipt_id": receipt.receipt_id}, 202)
 

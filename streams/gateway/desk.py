@@ -21,12 +21,15 @@ from schemas.errors import BadRecordError
 from schemas.events import RawEvent
 from streams import foreign
 from streams.gateway import reading
+from streams.gateway.access import Access
 from streams.gateway.reading import RefusedError
 from streams.intake import TOPIC, intake
 from streams.runtime.ports import Fact
 
 Publish = Callable[[Fact, str], Awaitable[bool]]
 """`(fact, traceparent)`: True once the broker has it, False for a repeat. Raises RefusedError."""
+Read = Callable[[Any], tuple[RawEvent, str]]
+"""An item to its event and trace. Raises BadRecordError."""
 _SHARED = ("shop", "channel", "sender")  # what a batch may say once for all its items
 
 
@@ -42,13 +45,15 @@ class Taken:
 class Desk:
     """Intake in front of the broker; `refused` counts the items of a batch that were not taken."""
 
-    def __init__(self, publish: Publish, keys: KeyStore, refused: Callable[[RefusedError], None]) -> None:
-        self._publish, self._keys, self._refused = publish, keys, refused
+    def __init__(self, publish: Publish, keys: KeyStore, access: Access,
+                 refused: Callable[[RefusedError], None]) -> None:  # fmt: skip
+        self._publish, self._keys, self._access, self._refused = publish, keys, access, refused
 
     async def events(self, request: Request) -> Response:
         """POST /v1/events: one event, or a list that is taken whole or not at all."""
         data = await reading.read_json(request)
         raws, trace = reading.read_events(data), request.headers.get("traceparent", "")
+        self._access.one_customer(request.headers, raws)
         taken = await asyncio.gather(*(self._take(raw, trace) for raw in raws))
         if isinstance(data, list):
             return JSONResponse({"event_ids": [one.event_id for one in taken]}, 202)
@@ -66,14 +71,19 @@ class Desk:
             data = data.get("events")
         items = [{**shared, **one} if isinstance(one, dict) else one for one in _items(data)]
         trace = request.headers.get("traceparent", "")
-        return await self._each(items, lambda item: (codec.validate(RawEvent, item), trace))
+        found = [_tried(item, lambda item: (codec.validate(RawEvent, item), trace)) for item in items]
+        # as a whole: a service whose key is wrong must not take its events for refused ones, and drop them
+        self._access.one_customer(request.headers, [one[0] for one in found if not isinstance(one, RefusedError)])
+        return await self._each(items, found)
 
     async def cloudevents(self, request: Request) -> Response:
         """POST /v1/cloudevents: structured, batched or binary, by its content type."""
+        self._access.need(request.headers, "publish", "a CloudEvent")
         kind = foreign.media_type(request.headers.get("content-type", ""))
         if kind == foreign.BATCHED:
-            return await self._each(_items(await reading.read_json(request), least=0),
-                                    lambda item: _traced(foreign.of_structured(item), request))  # fmt: skip
+            items = _items(await reading.read_json(request), least=0)
+            found = [_tried(item, lambda item: _traced(foreign.of_structured(item), request)) for item in items]
+            return await self._each(items, found)
         if kind.startswith("application/cloudevents") and kind != foreign.STRUCTURED:
             message = f"expected {foreign.STRUCTURED} or {foreign.BATCHED}, or binary mode with ce-* headers"
             raise RefusedError(415, "wrong_value", message, "content-type")
@@ -87,8 +97,8 @@ class Desk:
         taken = await self._take(raw, trace)
         return JSONResponse({"event_id": taken.event_id, "repeated": taken.repeated}, 202)
 
-    async def _each(self, items: Sequence[Any], read: Callable[[Any], tuple[RawEvent, str]]) -> Response:
-        taken = await asyncio.gather(*(self._tried(item, read) for item in items))
+    async def _each(self, items: Sequence[Any], found: Sequence[tuple[RawEvent, str] | RefusedError]) -> Response:
+        taken = await asyncio.gather(*map(self._taken, found))
         errors = [one.error for one in taken if one.error is not None]
         if errors and len(errors) == len(taken) and all(error.status >= 500 for error in errors):
             raise errors[0]  # the broker is away: the whole batch may come again
@@ -98,11 +108,11 @@ class Desk:
         body = {"accepted": len(taken) - len(errors), "refused": len(errors), "results": results}
         return JSONResponse(body, 207 if errors else 202)
 
-    async def _tried(self, item: Any, read: Callable[[Any], tuple[RawEvent, str]]) -> Taken:
+    async def _taken(self, found: tuple[RawEvent, str] | RefusedError) -> Taken:
+        if isinstance(found, RefusedError):
+            return Taken(error=found)
         try:
-            return await self._take(*read(item))
-        except BadRecordError as error:
-            return Taken(error=reading.refused(error))
+            return await self._take(*found)
         except RefusedError as error:
             return Taken(error=error)
 
@@ -111,6 +121,13 @@ class Desk:
         fact = Fact(TOPIC, event.conversation, event.event_id, event)
         new = await self._publish(fact, child(trace, fact.id))
         return Taken(event.event_id, repeated=not new)
+
+
+def _tried(item: Any, read: Read) -> tuple[RawEvent, str] | RefusedError:
+    try:
+        return read(item)
+    except BadRecordError as error:
+        return reading.refused(error)
 
 
 def _traced(found: tuple[RawEvent, str], request: Request) -> tuple[RawEvent, str]:

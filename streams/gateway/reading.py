@@ -18,6 +18,7 @@ MAX_BODY = 4 * 1024 * 1024
 MAX_BATCH = 500
 # no JSON at all is 400; JSON that is no event is 422
 _UNREADABLE = frozenset({"empty", "too_deep", "not_utf8", "not_json", "repeated_key", "number_range"})
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 M = TypeVar("M", bound=Model)
 
@@ -38,8 +39,7 @@ class _Parts(Model):
 
 def answer(error: RefusedError) -> Response:
     """`{"error": {"code", "message", "field"?}}`."""
-    headers = {"Retry-After": "1"} if error.status == 503 else None
-    return JSONResponse({"error": words(error)}, error.status, headers)
+    return JSONResponse({"error": words(error)}, error.status, _HEADERS.get(error.status))
 
 
 def words(error: RefusedError) -> dict[str, str]:

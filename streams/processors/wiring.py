@@ -121,7 +121,8 @@ async def wire(settings: Settings) -> AsyncIterator[Table]:
     clock, keys = SystemClock(), open_key_store(settings.data_dir, settings.master_key_file)
     limits = httpx.Limits(max_connections=CALLS, max_keepalive_connections=CALLS)
     async with HttpxAiohttpClient(limits=limits) as client:
-        sender = SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock))
+        sender = SendHandler(client, settings.gateway_url, clock, senders_of(settings, client, clock),
+                             settings.gateway_key)  # fmt: skip
         facts = facts_of(settings)
         handlers: dict[str, EffectHandler] = {
             "tool": tool_handler(settings, client, keys, clock),

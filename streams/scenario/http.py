@@ -17,6 +17,7 @@ from schemas.errors import InterlockError
 from schemas.events import Body, RawEvent
 from schemas.people import HumanDecision
 from streams.clock import SystemClock, fresh_id
+from streams.gateway.access import bearer
 from streams.scenario.expect import Observation, Row, differences
 from streams.scenario.format import Fault, Scenario
 from streams.scenario.player import Played, play
@@ -78,6 +79,8 @@ class Ends:
         return await self._request(method, url, **request)
 
     async def _request(self, method: str, url: str, **request: Any) -> httpx.Response:
+        if url.startswith(f"{self.settings.gateway_url}/"):  # and never to the shop
+            request["headers"] = {**request.get("headers", {}), **bearer(self.settings.gateway_key)}
         try:
             return await self.client.request(method, url, **request)
         except httpx.ConnectError as error:
@@ -241,10 +244,14 @@ class HttpWorld:
         return Observation(self._ends.tail.of(scenario.conversation), done["effects"])
 
     async def review(self) -> None:
-        """Answer open reviews as each conversation's scenario says, until cancelled."""
+        """Answer open reviews as each conversation's scenario says, until cancelled. Raises WorldError for no key."""
+        url = f"{self._ends.settings.gateway_url}/v1/requests"
         while True:
             with contextlib.suppress(httpx.HTTPError):
-                answer = await self._ends.client.get(f"{self._ends.settings.gateway_url}/v1/requests")
+                answer = await self._ends.client.get(url, headers=bearer(self._ends.settings.gateway_key))
+                if answer.status_code in {401, 403}:
+                    message = f"GET {url}: {answer.status_code} {answer.text[:300]}"
+                    raise WorldError(message)
                 for row in answer.json()["requests"]:
                     await self._answer(row)
             await asyncio.sleep(LOOK_S)
@@ -273,4 +280,6 @@ async def play_over_http(scenarios: Sequence[Scenario], settings: Settings, run:
         try:
             return list(await asyncio.gather(*(play(scenario, world, run) for scenario in scenarios)))
         finally:
+            if reviewing.done():
+                reviewing.result()  # raises why nobody answered
             reviewing.cancel()

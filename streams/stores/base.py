@@ -148,3 +148,26 @@ class Process:
         how = f"ended with code {code}" if code is not None else f"was not ready within {self._start_seconds:g} s"
         lines = "\n".join(self.log_file.read_text(errors="replace").splitlines()[-QUOTED_LINES:])
         return f"{program} {how}; the end of {self.log_file}:\n{lines}"
+
+
+class ProcessServer:
+    """A Server that is one process: how it ends is the same for every store, how it starts is the store's own."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+
+    def stop(self) -> None:
+        """See Server."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """See Server."""
+        self.process.kill()
+
+    def ended(self) -> int | None:
+        """See Server."""
+        return self.process.ended()
+
+    def freeze(self, frozen: bool) -> None:  # noqa: FBT001 (on or off)
+        """Stop answering without ending, or go on; for tests."""
+        self.process.signal(signal.SIGSTOP if frozen else signal.SIGCONT)

@@ -9,10 +9,9 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from signal import Signals
 
 from streams.java import BrokerError, find_java, jars
-from streams.stores.base import Process, Store, StoreError, cache
+from streams.stores.base import Process, ProcessServer, Store, StoreError, cache
 
 VERSION = "5.26.30"  # the long-term line; runs on Java 17, 21 and 25
 SERVER = f"org.neo4j:neo4j:{VERSION}"
@@ -55,7 +54,7 @@ def fetch() -> Path:
     return home()
 
 
-class Neo4jServer:
+class Neo4jServer(ProcessServer):
     """One server in a folder."""
 
     def __init__(
@@ -72,7 +71,7 @@ class Neo4jServer:
 
         `quick` takes half the time to start and computes slower: right for a server that soon ends.
         """
-        self.process = Process(folder, ("bolt",), START_SECONDS)
+        super().__init__(Process(folder, ("bolt",), START_SECONDS))
         self._jars, self._password, self._page_cache_mb = jars, password, page_cache_mb
         self._machine = [f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m", *(_QUICK if quick else ())]
 
@@ -93,22 +92,6 @@ class Neo4jServer:
         places = [f"--home-dir={self.process.folder.absolute()}", f"--config-dir={self._settings.parent}"]
         self.process.run([*command, MAIN, "--console-mode", *places], {}, self._started)
         return self.url
-
-    def stop(self) -> None:
-        """See Server."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """See Server."""
-        self.process.kill()
-
-    def ended(self) -> int | None:
-        """See Server."""
-        return self.process.ended()
-
-    def freeze(self, frozen: bool) -> None:  # noqa: FBT001 (on or off)
-        """Stop answering without ending, or go on; for tests."""
-        self.process.signal(Signals.SIGSTOP if frozen else Signals.SIGCONT)
 
     @property
     def _settings(self) -> Path:

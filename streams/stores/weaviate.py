@@ -10,10 +10,9 @@ import shutil
 import subprocess
 import urllib.request
 from pathlib import Path
-from signal import Signals
 
 from streams.java import locked
-from streams.stores.base import Process, Store, StoreError, cache
+from streams.stores.base import Process, ProcessServer, Store, StoreError, cache
 
 VERSION = "v1.35.2"  # later ones need another Go, and move the listeners
 MODULE = "github.com/weaviate/weaviate"
@@ -83,12 +82,13 @@ def _go(*arguments: str, folder: Path) -> str:
     return done.stdout
 
 
-class WeaviateServer:
+class WeaviateServer(ProcessServer):
     """One node in a folder."""
 
     def __init__(self, folder: Path, *, program: Path | None = None, api_key: str = "") -> None:
         """Without an API key everybody on this machine may use it."""
-        self.process = Process(folder, ("http", "grpc", "gossip", "data", "raft", "raft_rpc"), START_SECONDS)
+        ports = ("http", "grpc", "gossip", "data", "raft", "raft_rpc")
+        super().__init__(Process(folder, ports, START_SECONDS))
         self._program, self._api_key = program, api_key
 
     @property
@@ -130,22 +130,6 @@ class WeaviateServer:
             "LOG_LEVEL": "warning",
             **self._access(),
         }
-
-    def stop(self) -> None:
-        """See Server."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """See Server."""
-        self.process.kill()
-
-    def ended(self) -> int | None:
-        """See Server."""
-        return self.process.ended()
-
-    def freeze(self, frozen: bool) -> None:  # noqa: FBT001 (on or off)
-        """Stop answering without ending, or go on; for tests."""
-        self.process.signal(Signals.SIGSTOP if frozen else Signals.SIGCONT)
 
     def _access(self) -> dict[str, str]:
         if not self._api_key:

@@ -73,7 +73,8 @@ async def running(settings: Settings | None = None) -> AsyncIterator[System]:
         httpx.AsyncClient() as web,
     ):
         handlers: dict[str, EffectHandler] = {
-            "tool": tool_handler(chosen, tools, keys, clock), "send": SendHandler(web, url, clock),
+            "tool": tool_handler(chosen, tools, keys, clock),
+            "send": SendHandler(web, url, clock, gateway_key=chosen.gateway_key),
             **memory_handlers(chosen, tools, keys, clock, EmbeddedFacts(None)),
         }  # fmt: skip
         interlock = LocalInterlock(chosen, rows(chosen, keys), handlers, keys, clock)

@@ -13,8 +13,10 @@ from playwright.async_api import Browser, BrowserContext, Page, Route
 
 from schemas.delivery import Choice, OutboundMessage
 from streams.clock import fresh_id
+from streams.settings import Settings
 from tests.e2e.browser import chromium
 from tests.e2e.system import System, running
+from tests.streams.gateway.keys import WORKER, key_file
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 SMALL: Any = {"width": 400, "height": 500}
@@ -22,9 +24,14 @@ EVIL = '<img src="x" onerror="window.hacked = true"><script>window.hacked = true
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def stage() -> AsyncIterator[tuple[System, Browser]]:
-    """One system and one browser for all; every test is another customer in a fresh profile."""
-    async with chromium() as browser, running() as system:
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[System, Browser]]:
+    """One system and one browser for all; every test is another customer in a fresh profile.
+
+    The gateway asks for producer keys: the worker shows its own, and the page has none and needs none.
+    """
+    keys = key_file(tmp_path_factory.mktemp("keys"))
+    settings = Settings(bootstrap_servers="none", producer_key_file=keys, gateway_key=WORKER)
+    async with chromium() as browser, running(settings) as system:
         yield system, browser
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from streams.settings import Settings
 from tests.e2e.system import running
 from tests.quality.source import ROOT
+from tests.streams.gateway.keys import ORDERS, key_file
 from tests.streams.runtime.kafka_rig import Rig
 
 FOLDER = ROOT / "examples" / "producers"
@@ -28,9 +30,10 @@ def need(program: str) -> None:
         pytest.skip(f"{program} is not on PATH")
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, key: str = "") -> subprocess.CompletedProcess[str]:
     """The example's output."""
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    environment = {**os.environ, "INTERLOCK_GATEWAY_KEY": key}
+    return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize("name", HTTP)
@@ -47,6 +50,23 @@ async def test_an_example_speaks_to_the_gateway(name: str) -> None:
     assert [f"{name}-1", f"{name}-2", f"{name}-4"] == [event.id for event in events]
     assert ["message", "heartbeat", "rating"] == [event.body.kind for event in events]
     assert "body.score" in done.stdout
+
+
+@pytest.mark.parametrize("name", HTTP)
+async def test_an_example_shows_its_key(name: str, tmp_path: Path) -> None:
+    """Where the gateway asks for keys, the CloudEvent is refused without one and taken with it; the rest needs none."""
+    command, file = HTTP[name]
+    need(sys.executable if name == "python" else name)
+    settings = Settings(bootstrap_servers="none", producer_key_file=key_file(tmp_path))
+    async with running(settings) as system:
+        without = await asyncio.to_thread(run, command, str(FOLDER / file), system.url)
+        before = [event.id for event in system.values("channel.events", f"demo/app/c-{name}")]
+        done = await asyncio.to_thread(run, command, str(FOLDER / file), system.url, key=ORDERS)
+        after = [event.id for event in system.values("channel.events", f"demo/app/c-{name}")]
+
+    assert (False, True) == (without.returncode == 0, "key_missing" in without.stdout + without.stderr)
+    assert ([f"{name}-1", f"{name}-2"], [f"{name}-1", f"{name}-2", f"{name}-4"]) == (before, after)
+    assert (0, False) == (done.returncode, ORDERS in done.stdout + done.stderr)
 
 
 @pytest.mark.kafka

@@ -7,12 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from schemas.errors import InterlockError
 from streams.cli import build, explain
 from streams.commands import CommandError
+from streams.gateway.access import ExposedError, KeyFileError
 from streams.settings import Settings
+from tests.streams.gateway.keys import key_file
+
+ANYWHERE = "0.0.0.0"  # noqa: S104 (this is what is refused)
 
 
 def _run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -94,3 +99,38 @@ def test_a_gateway_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(result.exception, CommandError)
     assert "no gateway answers at http://127.0.0.1:1" in str(result.exception)
     assert "start `interlock gateway`" in str(result.exception)
+
+
+def test_a_gateway_without_keys_listens_on_loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another address it does not start: it says what is open to whom, and which setting closes it."""
+    for name, value in (("BOOTSTRAP_SERVERS", "127.0.0.1:1"), ("HOST", ANYWHERE), ("GATEWAY_PORT", "0")):
+        monkeypatch.setenv(f"INTERLOCK_{name}", value)
+    result = CliRunner().invoke(build(), ["gateway"])
+
+    assert isinstance(result.exception, ExposedError)
+    assert "0.0.0.0 can be reached from elsewhere" in str(result.exception)
+    assert "Set INTERLOCK_PRODUCER_KEY_FILE" in str(result.exception)
+    assert "" == result.stdout
+
+
+def test_a_gateway_with_a_broken_key_file_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keys that were asked for and can't be read are no open door, on any address."""
+    file = key_file(tmp_path, b"{")
+    for name, value in (("BOOTSTRAP_SERVERS", "127.0.0.1:1"), ("GATEWAY_PORT", "0"), ("PRODUCER_KEY_FILE", str(file))):
+        monkeypatch.setenv(f"INTERLOCK_{name}", value)
+    result = CliRunner().invoke(build(), ["gateway"])
+
+    assert isinstance(result.exception, KeyFileError)
+    assert (True, "") == (str(file) in str(result.exception), result.stdout)
+
+
+def test_a_wrong_gateway_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key with a line's end would be no header: the setting is named, the key is not."""
+    monkeypatch.setenv("INTERLOCK_GATEWAY_KEY", "secret-of-the-desk\n")
+    with pytest.raises(ValidationError) as caught:
+        Settings()
+
+    found = explain(caught.value)
+    assert found is not None
+    assert found[0].startswith("Settings: INTERLOCK_GATEWAY_KEY: ")
+    assert "secret" not in found[0]

@@ -102,6 +102,43 @@ def test_the_one_from_last_time_is_a_fact_of_an_earlier_session() -> None:
     remembering(body)
 
 
+@pytest.mark.parametrize(("first", "text"), [
+    ("查一下订单1021的物流", "上次问的那个"), ("where is my order 1021", "the one I asked about last time"),
+    ("where is my order 1021", "the item from my last chat"), ("where is my order 1021", "same thing as last time"),
+])  # fmt: skip
+def test_the_one_that_was_asked_about_is_recalled_in_either_language(first: str, text: str) -> None:
+    """Said alone it is no wish: the customer is asked what it is about the order that the stores recall (R-002-10)."""
+
+    async def body(stand: Stand, store: Store) -> None:
+        person = await stand.person(SENDER)
+        await person.say(first)
+        await stand.pass_ms(LATER)
+        await person.say(text)
+        message = person.values("messages.normalized")[-1]
+        assert ("inform", "1021", ["resolved"]) == (message["intent"], order_of(message), message["marks"])
+        assert (1, "common.what_about_order") == (store.recalls, person.heard[-1])
+
+    remembering(body)
+
+
+@pytest.mark.parametrize(("first", "text"), [
+    ("查一下订单1021的物流", "之前说的话还算数"), ("where is my order 1021", "last time you were rude"),
+    ("where is my order 1021", "you told me last time it was free"),
+])  # fmt: skip
+def test_what_is_said_of_last_time_is_about_no_order(first: str, text: str) -> None:
+    """The stores may be asked, but what they recall is not put into a message that means none of it (case F03)."""
+
+    async def body(stand: Stand, store: Store) -> None:
+        person = await stand.person(SENDER)
+        await person.say(first)
+        await stand.pass_ms(LATER)
+        await person.say(text)
+        assert order_of(person.values("messages.normalized")[-1]) is None
+        assert store.recalls <= 1
+
+    remembering(body)
+
+
 def test_facts_are_loaded_when_a_session_starts() -> None:
     """The newest active facts come with the profile, once a session, however much is said (R-003-22)."""
 

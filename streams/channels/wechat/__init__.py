@@ -29,5 +29,6 @@ def channel(options: Mapping[str, Any]) -> Channel:
     def sender(client: httpx.AsyncClient, clock: Clock) -> WeChatSender:
         return WeChatSender(settings, client, clock)
 
-    doors = (Door("GET", "/{shop}", keeper.handshake), Door("POST", "/{shop}", keeper.push, MAX_BYTES))
+    doors = (Door("GET", "/{shop}", keeper.handshake, signed=True),
+             Door("POST", "/{shop}", keeper.push, MAX_BYTES, signed=True))  # fmt: skip
     return Channel(NAME, doors, sender, blind=True)

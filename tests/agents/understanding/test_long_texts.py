@@ -7,6 +7,7 @@ import time
 import pytest
 
 from agents.understanding.normalize import masked
+from agents.understanding.pointing import cues, remembered, vocabulary
 from tests.agents.understanding.reader import read
 
 CHARS = 20_000
@@ -20,6 +21,17 @@ def test_twenty_thousand_characters_are_read_in_time(unit: str) -> None:
     begun = time.process_time()
     read(text, "reason", "refund")
     masked(text)
+
+    assert time.process_time() - begun < LIMIT
+
+
+@pytest.mark.parametrize("unit", ["the order i asked same as the one from ", "the last the same ", "上次之前问的那个"])
+def test_what_a_long_text_points_to_is_found_in_time(unit: str) -> None:
+    """Thousands of kinds and of half-said pointers cost their length; each once looked at all that stood before it."""
+    text = (unit * CHARS)[:CHARS]
+    begun = time.process_time()
+    cues(text, vocabulary())
+    remembered(text, vocabulary())
 
     assert time.process_time() - begun < LIMIT
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.understanding.lexicon import LexiconError
-from agents.understanding.pointing import cues, vocabulary
+from agents.understanding.pointing import cues, remembered, vocabulary
+from memory.cues import cites_past
+from tests.agents.understanding.past import NO_THING, THINGS
 
 PLACES = vocabulary().of({"hotel": ["酒店", "hotel"], "sight": ["景点", "sight"]}, {"hotel": ["房|入住"]})
 
@@ -48,6 +50,34 @@ def test_a_kind_is_spoken_of_as_known_or_asked_for_anew(
 def test_what_only_one_kind_has_tells_the_kind() -> None:
     """Rooms are a hotel's."""
     assert "hotel" == cues("还有房吗", PLACES).trait
+
+
+@pytest.mark.parametrize("text", THINGS)
+def test_words_of_an_earlier_talk_name_a_thing_of_the_past(text: str) -> None:
+    """The whole message is such words, so the stores are asked what they mean, in both languages alike (R-002-10)."""
+    assert ("past", 1.0) == (cues(text, vocabulary()).pointer, remembered(text, vocabulary()))
+    assert cites_past(text)
+
+
+@pytest.mark.parametrize("text", NO_THING)
+def test_what_happened_earlier_names_no_thing(text: str) -> None:
+    """Who speaks of a rude agent, a price or a wait of last time points to nothing that was bought (case F03)."""
+    assert remembered(text, vocabulary()) <= 0.5
+
+
+@pytest.mark.parametrize(("text", "share"), [
+    ("上次问的那个到了吗", 6 / 7), ("and the one from my last chat, please", 1), ("上次那个呢？", 1), ("", 0),
+    ("has the one I asked about last time arrived?", 25 / 35),
+])  # fmt: skip
+def test_what_says_nothing_by_itself_is_not_counted(text: str, share: float) -> None:
+    """Of "and", "please" and "呢" nothing can be wanted; of "arrived" it can."""
+    assert share == pytest.approx(remembered(text, vocabulary()))
+
+
+def test_the_other_day_is_no_other_thing() -> None:
+    """Of two things "the other" is one; a day is none."""
+    assert "past" == cues("the one I asked about the other day", vocabulary()).pointer
+    assert "other" == cues("the other one", vocabulary()).pointer
 
 
 def test_a_wrong_pattern_is_named() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from agents.understanding.embedded import embedded
 from agents.understanding.port import Context, Slots
 from agents.understanding.references import CHOICE, Resolved, resolve
 from agents.understanding.rules import RuleUnderstanding
 from memory.turns import Thing, Turn
 from memory.windows import choose
+from tests.agents.understanding.past import NO_THING, THINGS
 from tests.memory.talk import order, turn
 
 READER = RuleUnderstanding()
@@ -141,6 +144,40 @@ def test_last_time_is_not_now() -> None:
     assert "unknown" == resolved(SHOES, "上次那个到哪了").status
     assert "900" == order_of(resolved(SHOES, "上次那个到哪了", order("900")))
     assert "ambiguous" == resolved(SHOES, "上次那个到哪了", order("900"), order("901")).status
+
+
+@pytest.mark.parametrize("text", THINGS)
+def test_the_one_of_last_time_is_what_is_known_of_the_past(text: str) -> None:
+    """Chinese and English mean the one thing that is known of the past, and ask between two (R-002-10, case F03)."""
+    found = resolved([], text, order("900"))
+
+    assert ("filled", "900", "inform") == (found.status, order_of(found), found.reading.wishes[0].intent)
+    assert "ambiguous" == resolved([], text, order("900"), order("901")).status
+
+
+@pytest.mark.parametrize("text", ["上次问的那个到哪了", "where is the one I asked about last time?"])
+def test_where_the_one_of_last_time_is(text: str) -> None:
+    """A question beside such words is the wish, and it is about that thing (R-002-10)."""
+    found = resolved([], text, order("900"))
+
+    assert ("logistics", "900") == (found.reading.wishes[0].intent, order_of(found))
+
+
+@pytest.mark.parametrize("text", NO_THING)
+def test_of_last_time_something_else_is_said(text: str) -> None:
+    """A message that only speaks of earlier, and of no thing, fills none in and stays what it is (case F03)."""
+    reading = embedded().read(text, Context())
+    found = resolve(reading, choose([], text, new_intent=True), [order("900")])
+
+    assert (None, reading.wishes[0].intent) == (order_of(found), found.reading.wishes[0].intent)
+
+
+def test_a_greeting_is_not_asked_again() -> None:
+    """After "hello", a question about the one of last time is no greeting; after one for a parcel it is such a one."""
+    text, known = "has the one I asked about last time arrived?", order("900")
+    for before, intent in (("greeting", "inform"), ("logistics", "logistics")):
+        found = resolved([replace(turn(1, "hello", "hello"), intent=before)], text, known)
+        assert (intent, "900") == (found.reading.wishes[0].intent, order_of(found))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ class Channels(Web):
 
     async def push(self, push: Push, channel: str = "wechat/demo") -> httpx.Response:
         """A channel's push over HTTP."""
-        return await self.client.post(f"/v1/channels/{channel}", params=dict(push.query), content=push.body)
+        return await self.client.post(f"/v1/channels/{channel}", params=dict(push.query), content=push.body,
+                                      headers=dict(push.headers))  # fmt: skip
 
     def refusals(self, kind: str) -> float:
         """The counter of attacks."""
@@ -34,11 +35,13 @@ class Channels(Web):
 
 
 @contextlib.asynccontextmanager
-async def channels(spool: Path | None = None, dirs: tuple[Path, ...] = (), **account: Any) -> AsyncIterator[Channels]:
+async def channels(spool: Path | None = None, dirs: tuple[Path, ...] = (), keys: Path | None = None,
+                   **account: Any) -> AsyncIterator[Channels]:  # fmt: skip
     """A gateway in this process, its spool in a file or in memory."""
     clock, metrics = FixedClock(), RecordedMetrics()
     broker, outbox, kept = Broker(LocalLog(clock)), Outbox(None, clock.now_ms), Spool(spool)
-    settings = Settings(bootstrap_servers="none", channels={"wechat": side.options(**account)}, channel_dirs=dirs)
+    settings = Settings(bootstrap_servers="none", channels={"wechat": side.options(**account)}, channel_dirs=dirs,
+                        producer_key_file=keys)  # fmt: skip
     gateway = Gateway(settings, broker, outbox, MemoryKeyStore(), clock, metrics, kept)
     app = gateway.app()
     async with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -10,9 +11,11 @@ import pytest
 
 from streams.channels.port import Push
 from streams.channels.registry import ChannelError, blind, load, senders_of
+from streams.gateway.access import bearer
 from tests.promises.stand import Stand, isolated, whole
 from tests.streams.channels import wechat_side as side
 from tests.streams.channels.gateway import channels
+from tests.streams.gateway.keys import DESK, ORDERS, key_file
 from tests.streams.gateway.local import FixedClock
 
 # the example of the documentation, as it stands there
@@ -71,6 +74,33 @@ async def test_a_new_channel_has_its_door_in_the_gateway(tmp_path: Path) -> None
 
     assert (202, {"accepted": ["s-1"]}) == (answer.status_code, answer.json())
     assert "demo/video/c-zh-refund" == event.conversation
+
+
+PART = {"shop": "demo", "sender": "u-1", "recording_id": "r-1", "part": 1, "text": "退款"}
+PICTURE = {"shop": "demo", "sender": "u-1", "message_id": "p-1", "text": "", "images": [{"ref": "i", "blocks": []}]}
+
+
+@pytest.mark.parametrize(("path", "body"), [("video/scenes", SCENE), ("voice", PART), ("ocr", PICTURE)])
+async def test_a_door_without_a_proof_of_its_own_needs_a_key(
+    path: str, body: dict[str, object], tmp_path: Path
+) -> None:
+    """A service that speaks for all customers shows a key that may publish, also to an adapter of one's own."""
+    async with channels(dirs=(folder(tmp_path),), keys=key_file(tmp_path)) as web:
+        answers = [await web.post(f"/v1/channels/{path}", body, **bearer(key)) for key in ("", DESK, ORDERS)]
+
+        assert [401, 403, 202] == [one.status_code for one in answers]
+        assert (2, 1) == (web.refusals("key"), len(web.values("channel.events")))
+
+
+async def test_a_signed_push_needs_no_key(tmp_path: Path) -> None:
+    """WeChat proves itself by its signature, and can show no key; a push without one is refused as before."""
+    async with channels(keys=key_file(tmp_path)) as web:
+        push = side.push(side.fields("text", Content="hello", MsgId="1"))
+        good = await web.push(push)
+        bad = await web.push(replace(push, query={**push.query, "signature": "0" * 40}))
+
+        assert (200, 403) == (good.status_code, bad.status_code)
+        assert (1, 0) == (web.refusals("signature"), web.refusals("key"))
 
 
 @pytest.mark.parametrize(("text", "name", "words"), [

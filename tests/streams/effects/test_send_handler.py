@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import httpx
 import orjson
@@ -21,6 +23,7 @@ from streams.runtime.local import LocalLog, LocalSend
 from streams.runtime.ports import Effect, Fact
 from streams.runtime.virtual import VirtualLoop, run_virtual, virtual_clock
 from streams.settings import Settings
+from tests.streams.gateway.keys import ORDERS, WORKER, key_file
 
 CONVERSATION = "acme/web/u-1"
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -37,10 +40,10 @@ def effect(now: int, attempt: int = 1, deadline: int = 30_000) -> Effect:
 class Channel:
     """A real gateway whose answers pass through `spoil`."""
 
-    def __init__(self, clock: VirtualLoop) -> None:
-        settings = Settings(bootstrap_servers="none")
+    def __init__(self, clock: VirtualLoop, **settings: Any) -> None:
+        chosen = Settings(bootstrap_servers="none", **settings)
         self.outbox = Outbox(None, clock.now_ms)
-        app = Gateway(settings, LocalSend(LocalLog(clock)), self.outbox, MemoryKeyStore(), clock).app()
+        app = Gateway(chosen, LocalSend(LocalLog(clock)), self.outbox, MemoryKeyStore(), clock).app()
         self._gateway = httpx.ASGITransport(app)
         self.losses = 0
         self.requests = 0
@@ -217,3 +220,20 @@ def test_a_roots_message_goes_to_the_linked_channel(channel: str) -> None:
     else:
         assert ["m-9"] == [orjson.loads(one.message)["in_reply_to"] for one in gateway.outbox.after(to, 0)]
     assert [] == gateway.visible()
+
+
+@pytest.mark.parametrize(("key", "sent", "tries"), [(WORKER, "sent", 1), ("", "failed", 3), (ORDERS, "failed", 1)])
+def test_the_gateway_is_shown_the_workers_key(key: str, sent: str, tries: int, tmp_path: Path) -> None:
+    """With the right key it is sent. An unknown key is tried again, as keys change; one without the right is not."""
+
+    async def main() -> tuple[Receipt, int]:
+        clock = virtual_clock()
+        channel = Channel(clock, producer_key_file=key_file(tmp_path))
+        async with httpx.AsyncClient(transport=httpx.MockTransport(channel)) as client:
+            (fact,) = await SendHandler(client, "http://gateway", clock, None, key).run(effect(clock.now_ms()))
+        assert isinstance(fact.value, Receipt)
+        return fact.value, channel.requests
+
+    receipt, asked = run_virtual(main())
+    assert (sent, tries, sent == "failed" and not key) == (receipt.state, asked, receipt.retryable)
+    assert WORKER not in receipt.reason

@@ -84,12 +84,12 @@ class Web:
 
 
 @contextlib.asynccontextmanager
-async def web() -> AsyncIterator[Web]:
-    """A gateway in this process."""
+async def web(**settings: Any) -> AsyncIterator[Web]:
+    """A gateway in this process, with these settings."""
     clock, metrics = FixedClock(), RecordedMetrics()
     broker = Broker(LocalLog(clock))
     outbox = Outbox(None, clock.now_ms)
-    gateway = Gateway(Settings(bootstrap_servers="none"), broker, outbox, MemoryKeyStore(), clock, metrics)
+    gateway = Gateway(Settings(bootstrap_servers="none", **settings), broker, outbox, MemoryKeyStore(), clock, metrics)
     app = gateway.app()
     async with (
         app.router.lifespan_context(app),

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from agents.planning.pack import load_pack
 from agents.tools.spec import SpecError, ToolSpec
 from memory.sealing import MemoryKeyStore
 from streams.clock import SystemClock
 from streams.demo.run import environment
-from streams.processors.wiring import check_tools, tool_handler
+from streams.processors.wiring import check_tools, tool_handler, wire
+from streams.serving import bind, serve
 from streams.settings import Settings
+from tests.streams.effects.test_send_handler import effect
 
 TOOL = load_pack().tools["get_order"]
 URLS = {"shop_url": "http://shop"}
@@ -60,3 +69,24 @@ async def test_the_built_in_tools_are_complete() -> None:
     async with httpx.AsyncClient() as client:
         for name in ("prod", "staging"):
             tool_handler(Settings(tool_environment=name), client, MemoryKeyStore(), SystemClock())
+
+
+async def test_a_worker_shows_the_gateway_its_key(tmp_path: Path) -> None:
+    """What the table of a real worker sends carries INTERLOCK_GATEWAY_KEY, over a real socket."""
+    shown: list[str] = []
+
+    async def outbox(request: Request) -> Response:
+        shown.append(request.headers.get("authorization", ""))
+        return JSONResponse({"message_id": "m-1", "at": SystemClock().now_ms()}, 202)
+
+    listener, stop = bind("127.0.0.1", 0, "x"), asyncio.Event()
+    app = Starlette(routes=[Route("/v1/outbox", outbox, methods=["POST"])])
+    serving = asyncio.create_task(serve(app, listener, stop=stop))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    settings = Settings(data_dir=tmp_path, gateway_url=url, gateway_key="k" * 40)
+    async with wire(settings) as table:
+        (fact,) = await table.handlers["send"].run(effect(SystemClock().now_ms()))
+    stop.set()
+    await serving
+
+    assert ([f"Bearer {'k' * 40}"], "sent") == (shown, getattr(fact.value, "state", ""))

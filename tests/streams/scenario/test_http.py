@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import orjson
@@ -30,6 +32,7 @@ from streams.scenario.http import Ends, HttpWorld, WorldError
 from streams.scenario.player import play
 from streams.serving import bind, serve
 from streams.settings import Settings
+from tests.streams.gateway.keys import DESK, key_file
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +66,8 @@ async def _served(app: ASGIApp) -> AsyncIterator[str]:
 def _pipeline(settings: Settings, client: httpx.AsyncClient, keys: MemoryKeyStore) -> LocalInterlock:
     clock = SystemClock()
     tool = tool_handler(settings, client, keys, clock)
-    handlers: dict[str, EffectHandler] = {"tool": tool, "send": SendHandler(client, settings.gateway_url, clock)}
+    send = SendHandler(client, settings.gateway_url, clock, gateway_key=settings.gateway_key)
+    handlers: dict[str, EffectHandler] = {"tool": tool, "send": send}
     handlers |= memory_handlers(settings, client, keys, clock, EmbeddedFacts(None))
     return LocalInterlock(settings, rows(settings, keys), handlers, keys, clock)
 
@@ -91,11 +95,11 @@ async def _answers(client: httpx.AsyncClient, *urls: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _world() -> AsyncIterator[HttpWorld]:
+async def _world(**changes: Any) -> AsyncIterator[HttpWorld]:
     clock, keys, listener = SystemClock(), MemoryKeyStore(), bind("127.0.0.1", 0, "INTERLOCK_GATEWAY_PORT")
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with httpx.AsyncClient() as client, _served(build_shop(":memory:", now_ms=clock.now_ms)) as shop_url:
-        settings = Settings().model_copy(update={**SHORT, "gateway_url": url, "shop_url": shop_url})
+        settings = Settings().model_copy(update={**SHORT, "gateway_url": url, "shop_url": shop_url, **changes})
         interlock = _pipeline(settings, client, keys)
         gateway = Gateway(
             settings, LocalSend(interlock.log), Outbox(None, clock.now_ms), keys, clock, RecordedMetrics()
@@ -125,6 +129,43 @@ async def test_script_over_http_comes_out_as_in_memory(name: str) -> None:
         played = await play(scenario, world)
 
     assert [] == played.faults
+
+
+@pytest.mark.parametrize("name", ["zh-refund-with-order", "en-wants-a-person"])
+async def test_script_shows_its_key_to_a_gateway_that_asks(name: str, tmp_path: Path) -> None:
+    """Reviews, people's words and the worker's sends carry the key of the settings (R-003-18)."""
+    file = key_file(tmp_path, {"all": {"keys": [DESK], "may": ["decide", "deliver"]}})
+    scenario = load(SCENARIOS / f"{name}.yaml")
+    scenario = scenario.model_copy(update={"expect": scenario.expect.model_copy(update={"health": None})})
+
+    async with _world(producer_key_file=file, gateway_key=DESK) as world:
+        played = await play(scenario, world)
+
+    assert [] == played.faults
+
+
+async def test_script_without_a_key_says_so(tmp_path: Path) -> None:
+    """A gateway that asks for a key ends the script with the answer, which names the setting."""
+    async with _world(producer_key_file=key_file(tmp_path)) as world:
+        with pytest.raises(WorldError, match=r"GET http://.*/v1/requests: 401 .*INTERLOCK_GATEWAY_KEY"):
+            await world.review()
+
+
+async def test_the_shop_is_shown_no_key() -> None:
+    """The key goes to the gateway's address and to no other."""
+    shown: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        shown.append(request.headers.get("authorization"))
+        return httpx.Response(200, json={})
+
+    settings = Settings(gateway_url="http://gateway", shop_url="http://gateway.shop", gateway_key=DESK)
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+        ends = Ends(settings, client, LogTail(LocalInterlock(settings, [], {}, MemoryKeyStore(), SystemClock())))
+        await ends.post("http://gateway.shop/faults", {})
+        await ends.post("http://gateway/v1/decisions", {})
+
+    assert [None, f"Bearer {DESK}"] == shown
 
 
 async def test_what_the_gateway_refuses_is_told() -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from streams.cli import build
-from streams.stores.base import Process, StoreError, registry
+from streams.stores.base import Process, ProcessServer, StoreError, registry
 from streams.stores.weaviate import WeaviateServer, pin_to_loopback
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -55,6 +55,33 @@ def test_stop_and_kill_end_it(tmp_path: Path) -> None:
     one.stop()
 
     assert time.monotonic() - started < 10
+
+
+TICKER = [sys.executable, "-c", "import time\nfor n in range(6000):\n    print(n, flush=True)\n    time.sleep(0.01)"]
+
+
+def grows(one: Process) -> bool:
+    """Whether the child writes."""
+    before = one.log_file.stat().st_size
+    time.sleep(0.3)
+    return one.log_file.stat().st_size > before
+
+
+def test_every_server_ends_and_freezes_alike(tmp_path: Path) -> None:
+    """A frozen server lives and does nothing until it goes on; gentle or not, its end is told."""
+    one = process(tmp_path)
+    server = ProcessServer(one)
+    one.run(TICKER, {}, lambda: one.log_file.stat().st_size > 0)
+    server.freeze(True)
+    frozen, lives = grows(one), server.ended() is None
+    server.freeze(False)
+    going = grows(one)
+    server.kill()
+    one.run(SLEEPER, {}, lambda: True)
+    server.stop()
+
+    assert (False, True, True) == (frozen, lives, going)
+    assert one._process is None
 
 
 def test_listeners_are_pinned_to_loopback(tmp_path: Path) -> None:
