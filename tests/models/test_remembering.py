@@ -126,8 +126,14 @@ def test_a_person_has_the_conversation_alone() -> None:
     beside(model, body)
 
 
-@pytest.mark.parametrize("values", [{"model_memory": False}, {"model_url": ""}, {"model_memory": False,
-                                                                                 "model_when": "always"}])  # fmt: skip
+OFF = [
+    {"model_memory": False},
+    {"model_memory": True, "model_url": ""},
+    {"model_memory": False, "model_when": "always"},
+]
+
+
+@pytest.mark.parametrize("values", OFF)
 def test_off_costs_nothing(values: dict[str, Any]) -> None:
     """Without the setting, or a server, there is no question, no reason and no state of it."""
     model = Writer({SAID: FORM})
@@ -147,21 +153,22 @@ def test_off_costs_nothing(values: dict[str, Any]) -> None:
     run_virtual(main())
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        {"status": "timeout"},
-        {"status": "success", "error": None, "data": {}},
-        {"status": "success", "error": None, "data": {"form": {**FORM, "extra": 1}}},
-    ],
-)
-def test_without_an_answer_the_rules_alone_have_chosen(more: dict[str, Any]) -> None:
+ABSENT: dict[str, dict[str, Any]] = {
+    "down": {},
+    "slow": {"status": "timeout"},
+    "a failure with a form": {"data": {"form": FORM}},
+    "no form": {"status": "success", "error": None, "data": {}},
+    "a broken form": {"status": "success", "error": None, "data": {"form": {**FORM, "extra": 1}}},
+}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_without_an_answer_the_rules_alone_have_chosen(name: str) -> None:
     """Down, slow or garbage: the conversation goes on, and the register says that the model was absent."""
 
     class Down(Writer):
         def fact(self, effect: Effect, **_: Any) -> Fact:
-            return super().fact(effect, **more)
+            return super().fact(effect, **ABSENT[name])
 
     async def body(stand: Stand) -> None:
         person = await stand.person("u-1")
@@ -189,6 +196,21 @@ def test_a_message_taken_back_is_not_remembered() -> None:
         await person.say(OTHER)
         await person.recall("m-2")
         assert [["zto"], None] == choices(person)
+
+    beside(model, body)
+
+
+def test_an_edit_withdraws_the_question() -> None:
+    """Its answer would be about words that are no more the customer's: only the new wording counts (case B11)."""
+    model = Writer({SAID: FORM, OTHER: OTHER_FORM}, seconds=2)
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("u-1")
+        await person.write(SAID, "m-a")
+        await asyncio.sleep(0.5)
+        await person.edit("m-a", OTHER)
+        assert [["zto"]] == choices(person)
+        assert "memory.model_withdrawn" in rules(person)
 
     beside(model, body)
 
@@ -242,6 +264,33 @@ def test_the_later_word_counts_in_whatever_order_answers_come() -> None:
         model = Uneven({SAID: FORM, OTHER: OTHER_FORM})
         model.waits = waits
         beside(model, body)
+
+
+def test_a_preference_is_laid_over_what_is_known() -> None:
+    """What is not wanted adds up, whoever read it (case J07)."""
+    model = Writer({SAID: FORM})
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("u-1")
+        await person.say("以后不要圆通")
+        await person.say(SAID)
+        value = writes(person)[-1][1]
+        assert (["sf"], ["yto"]) == (value["choice"], value["avoid"])
+
+    beside(model, body)
+
+
+def test_a_long_message_is_shown_as_far_as_rules_look() -> None:
+    """What is declared stays small, however much a customer writes."""
+    model = Writer()
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("u-1")
+        await person.say("我的包裹呢" * 600)
+        (effect,) = model.asked
+        assert 2_000 == len(effect.request["message"]["text"])
+
+    beside(model, body)
 
 
 def test_words_for_an_article_do_not_replace_an_order() -> None:

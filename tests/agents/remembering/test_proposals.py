@@ -97,6 +97,8 @@ def test_only_the_sentence_of_the_evidence_is_asked() -> None:
     """A cue in another sentence says nothing about these words."""
     (one,) = counted(message("这次就算了。寄件一律走顺丰。"), preference=prefers("顺丰", "寄件一律走顺丰"))
     assert isinstance(one, Wanted)
+    across = counted(message("寄件一律走顺丰。这次就算了。"), preference=prefers("顺丰", "走顺丰。这次"))
+    assert "once" in why(across), "words of no single sentence are asked about in all of them"
     assert "needs" in why(counted(message("晚上最好"), preference=prefers("晚上", key="contact_time")))
 
 
