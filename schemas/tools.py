@@ -10,8 +10,9 @@ from schemas.base import Duration, Id, Json, Millis, Model, Name, Text
 from schemas.events import Seal
 
 # Questions of our own, no calls of a plan: their outcomes ride on tools.results under names that no tool file can have.
-RECALL, PROFILE, MODEL = "memory.recall", "crm.profile", "model.reading"
-READINGS = frozenset({RECALL, PROFILE, MODEL})
+RECALL, PROFILE, MODEL, WRITER = "memory.recall", "crm.profile", "model.reading", "model.remembering"
+MODELS = frozenset({MODEL, WRITER})
+READINGS = MODELS | {RECALL, PROFILE}
 
 
 class ToolCall(Model):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
 
 from schemas.step import Input
-from schemas.tools import MODEL, ToolResult
+from schemas.tools import MODELS, ToolResult
 from streams.metric_list import BY_NAME, LABEL_BOUNDS, METRICS, OTHER, Metric, MetricName, MetricType
 
 __all__ = ["Exposition", "MetricName", "Metrics", "MetricsPort", "RecordedMetrics", "decision_metrics"]
@@ -203,7 +203,7 @@ def decision_metrics(metrics: MetricsPort, cause: Input, diff: Mapping[str, Any]
     if cause.topic == "tools.results" and any(change["path"].startswith("/tools/") for change in diff["changes"]):
         metrics.count("interlock_tool_outcomes_total", tool=cause.value.tool, status=cause.value.status)
     result = cause.value
-    if isinstance(result, ToolResult) and result.tool == MODEL and _settles(diff, result.call_id):
+    if isinstance(result, ToolResult) and result.tool in MODELS and _settles(diff, result.call_id):
         _model(metrics, result)
     for emit in diff["emits"]:
         topic = emit["topic"]

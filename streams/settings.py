@@ -117,6 +117,9 @@ class Settings(BaseSettings):
     )
     model_below: float = Field(default=0.6, ge=0, le=1, description="doubtful: our own reading is less sure than this")
     model_waiting_max: int = Field(default=8, ge=1, description="messages of one conversation that wait for a model")
+    model_memory: bool = Field(
+        default=False, description="ask it what to remember of a message of which the rules keep nothing"
+    )
     facts_url: str = Field(default="", description="Weaviate, as http://host:8080?grpc=50051; empty: embedded")
     facts_api_key: str = Field(default="", repr=False, description="the fact store's key, where it asks for one")
     embedding_url: str = Field(default="", description="server with /v1/embeddings, for facts; empty: embedded n-grams")
@@ -147,6 +150,9 @@ class Settings(BaseSettings):
             raise ValueError(message)
         if self.model_url and not self.model_name:
             message = f"model_url {self.model_url} needs model_name: which model of that server is asked"
+            raise ValueError(message)
+        if self.model_memory and not self.model_url:
+            message = "model_memory needs model_url: which server is asked what to remember"
             raise ValueError(message)
         if self.packs is not None and not self.packs.is_dir():
             message = f"packs {self.packs} is no folder"

@@ -101,11 +101,11 @@ def _basis(message: NormalizedMessage, form: Form) -> Evidence | None:
     """The words that the model rests on, where they stand in the message and its plan fits its intent (R-000-03)."""
     if form.intent in READS and _CHANGES & set(form.plan):
         return None  # it would look something up and change something: it does not know what it reads
-    quoted = next((found for quote in form.evidence for found in _places(message, quote)), None)
+    quoted = next((found for quote in form.evidence for found in places(message, quote)), None)
     return None if quoted is None else Evidence(field="intent", value=quoted[0], start=quoted[1], end=quoted[2])
 
 
-def _places(message: NormalizedMessage, quote: str) -> Iterator[tuple[str, int, int]]:
+def places(message: NormalizedMessage, quote: str) -> Iterator[tuple[str, int, int]]:
     """Where a quote stands in what the customer said themselves; quoted and forged text is none of that (case E15)."""
     end = min((found.start for found in message.evidence if found.field == FIELD), default=len(message.text))
     wanted = quote.strip()
@@ -137,20 +137,26 @@ def _known(message: NormalizedMessage) -> set[str]:
 
 
 def _own(message: NormalizedMessage, number: str, shown: Collection[str]) -> tuple[str, Evidence | None] | None:
-    """A number that the customer wrote, or, for a question, one that was talked of.
+    """A number that the customer wrote, or, for a question, one that was talked of."""
+    if number in shown and message.intent in READS:
+        return number, None
+    span = own_number(message, number)
+    return None if span is None else (number, span)
+
+
+def own_number(message: NormalizedMessage, number: str) -> Evidence | None:
+    """Where the customer wrote the order number, if it is one.
 
     Digits alone may be a price or a date: those count only where our own reading takes them for an order.
     """
-    if number in shown and message.intent in READS:
-        return number, None
     if not _ORDER.fullmatch(number) or masked(number) != number:
         return None
-    for value, start, end in _places(message, number):
+    for value, start, end in places(message, number):
         around = f"{message.text[start - 1 : start]}{message.text[end : end + 1]}"
         other = any(found.field not in _BESIDE and found.start < end and start < found.end
                     for found in message.evidence)  # fmt: skip
         if not other and not any(char == "*" or (char.isascii() and char.isalnum()) for char in around):
-            return number, Evidence(field="order_id", value=value, start=start, end=end)
+            return Evidence(field="order_id", value=value, start=start, end=end)
     return None
 
 

@@ -6,7 +6,7 @@ The function schema enforces the shape (R-004-20, X10); what does not fit it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import orjson
 from pydantic import Field, StringConstraints, ValidationError
@@ -16,9 +16,10 @@ from schemas.base import Model, Share
 from schemas.messages import INTENTS
 
 FUNCTION = "read_message"
+_Shape = TypeVar("_Shape", bound=Model)
 Movement = Literal["look_up", "ask_customer", "change", "pay", "hand_over", "answer"]
 Missing = Literal["order_id", "item", "reason", "address", "phone", "amount", "choice", "intent"]
-_Quote = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Quote = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _Number = Annotated[str, StringConstraints(min_length=1, max_length=40)]
 
 
@@ -45,13 +46,13 @@ class Form(Model):
     """What a model says of one message: required fields first, those it may leave out below (R-000-07, R-000-22)."""
 
     intent: str
-    evidence: tuple[_Quote, ...] = Field(max_length=5)
+    evidence: tuple[Quote, ...] = Field(max_length=5)
     plan: tuple[Movement, ...] = Field(max_length=6)
     to_confirm: tuple[Missing, ...] = Field(max_length=8)
     confidence: Share | None = None
     other_intents: tuple[str, ...] = Field(default=(), max_length=5)
     order_ids: tuple[_Number, ...] = Field(default=(), max_length=5)
-    inferences: tuple[_Quote, ...] = Field(default=(), max_length=3)
+    inferences: tuple[Quote, ...] = Field(default=(), max_length=3)
 
     @property
     def tools_needed(self) -> tuple[str, ...]:
@@ -65,23 +66,32 @@ class BrokenFormError(ValueError):
 
 def read_form(raw: str) -> Form:
     """The form of an answer's text. Raises BrokenFormError."""
+    return checked_form(data_of(raw))
+
+
+def data_of(raw: str) -> Any:
+    """The JSON data of an answer's text. Raises BrokenFormError."""
     try:
-        value = orjson.loads(_object(raw))
+        return orjson.loads(_object(raw))
     except orjson.JSONDecodeError as error:
         message = f"the answer is no JSON object: {error.msg} at character {error.pos}"
         raise BrokenFormError(message) from None
-    return checked_form(value)
 
 
-def checked_form(value: Any) -> Form:
-    """The form of JSON data, as strictly as from text. Raises BrokenFormError."""
+def shaped(shape: type[_Shape], value: Any) -> _Shape:
+    """JSON data as that form, one of the forms that models fill in. Raises BrokenFormError."""
     try:
-        form = Form.model_validate_json(orjson.dumps(value))
+        return shape.model_validate_json(orjson.dumps(value))
     except ValidationError as error:
         raise BrokenFormError(first_fault(error)) from None
     except TypeError as error:  # a number beyond 64 bits
         message = f"the answer can't be read: {error}"
         raise BrokenFormError(message) from None
+
+
+def checked_form(value: Any) -> Form:
+    """The form of JSON data, as strictly as from text. Raises BrokenFormError."""
+    form = shaped(Form, value)
     strange = next((name for name in (form.intent, *form.other_intents) if name not in INTENTS), None)
     if strange is not None:
         message = "intent: not one of the listed intents"

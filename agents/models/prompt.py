@@ -63,8 +63,3 @@ def messages(text: str, window: Window, asked: str, orders: Sequence[str]) -> li
     said = orjson.dumps(cut_to(text, MESSAGE_TOKENS)).decode()  # quoted, so that it can't end its own frame
     lines.append(f"The customer's message: {said}")
     return [{"role": "system", "content": prompt.system}, {"role": "user", "content": "\n".join(lines)}]
-
-
-def again(raw: str, fault: str) -> list[dict[str, Any]]:
-    """What is added when the form is asked for once more (R-000-09)."""
-    return [{"role": "assistant", "content": raw}, {"role": "user", "content": AGAIN % fault}]

@@ -38,6 +38,14 @@ class Book:
         entry = self.entry(key)
         return entry["value"] if entry else None
 
+    def before(self, key: str, message_id: str) -> Value | None:
+        """What a preference is laid over: an edit is laid over what stood before the message that it replaces."""
+        entry = self.entry(key)
+        if entry is None:
+            return None
+        found: Value | None = entry["before"] if entry["message_id"] == message_id else entry["value"]
+        return found
+
     def write(self, key: str, value: Value | None, source: Source, why: str, *, message_id: str | None = None) -> bool:
         """One write, unless it says what is known anyway (R-004-08)."""
         entry = self.entry(key)

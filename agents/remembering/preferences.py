@@ -35,6 +35,46 @@ def preferences(text: str) -> list[Wanted]:
     return list(found.values())
 
 
+def options_in(subject: Subject, text: str) -> tuple[str, ...]:
+    """The subject's options that are named in the text, each once."""
+    return tuple(dict.fromkeys(_value(subject, match) for match in subject.pattern.finditer(fold(text).text)))
+
+
+def spoken_against(text: str, evidence: str, wanted: Wanted) -> str:
+    """The cue by which the rules take these words for no such wish, or for its opposite; empty without any."""
+    subject = next(one for one in rules().subjects if one.name == wanted.subject)
+    quote = fold(evidence).text.strip()
+    sentences = [one for one in _SENTENCES.split(fold(text[:MOST]).text) if one.strip()]
+    near = [one for one in sentences if quote in one or one.strip() in quote] or sentences
+    return next((cue for sentence in near for cue in _against(subject, sentence, wanted)), "")
+
+
+def _against(subject: Subject, sentence: str, wanted: Wanted) -> Iterator[str]:
+    cues = rules().cues
+    future = cues["future"].search(sentence)
+    yield from (cue for cue in ("others", "unsure") if cues[cue].search(sentence))
+    yield from (cue for cue in ("once", "past") if cues[cue].search(sentence) and not future)
+    if _only_asks(subject, sentence):
+        yield "asks"
+    heard = _Heard(subject)
+    for clause in _CLAUSES.split(sentence):
+        heard.clause(clause)
+    if set(wanted.likes) & set(heard.avoids):
+        yield "avoid"
+    if set(wanted.avoids) & set(heard.likes):
+        yield "like"
+    if subject.needs and not subject.needs.search(sentence):
+        yield "needs"
+
+
+def _only_asks(subject: Subject, sentence: str) -> bool:
+    """Whether it wants to know ("do you usually ship with SF?") and not to have ("can you always use SF?")."""
+    cues = rules().cues
+    return cues["asks"].search(sentence) is not None and not (
+        cues["request"].search(sentence) and (cues["future"].search(sentence) or not subject.lasting)
+    )
+
+
 def _sentence(sentence: str, subjects: Sequence[Subject]) -> Iterator[Wanted]:
     book = rules()
     named = [one for one in subjects if one.hint.search(sentence) and (not one.needs or one.needs.search(sentence))]
@@ -111,12 +151,10 @@ class _Heard:
 
     def outcome(self, sentence: str) -> Iterator[Wanted]:
         """What is kept of the sentence."""
-        cues, lasting = rules().cues, self.lasting or not self.subject.lasting
-        if cues["asks"].search(sentence) and not (
-            cues["request"].search(sentence) and (cues["future"].search(sentence) or not self.subject.lasting)
-        ):
-            return  # "do you usually ship with SF?" wants to know, "can you always use SF?" wants it
+        lasting = self.lasting or not self.subject.lasting
         rule = f"preference.{self.subject.name}"
+        if _only_asks(self.subject, sentence):
+            return
         if (self.likes or self.avoids) and lasting:
             yield Wanted("preference", self.subject.name, rule, likes=tuple(self.likes), avoids=tuple(self.avoids))
         elif self.indifferent:

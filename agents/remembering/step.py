@@ -6,11 +6,11 @@ and amounts are kept (R-004-09).
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agents.remembering import values
+from agents.remembering import asking, values
+from agents.remembering.asking import Asking, Sealer
 from agents.remembering.book import Book
 from agents.remembering.lexicon import rules
 from agents.remembering.port import Remembering, Value, Wanted
@@ -20,12 +20,12 @@ from schemas.events import ChannelEvent, RecallBody, Seal
 from schemas.messages import Address, NormalizedMessage
 from schemas.people import HumanDecision
 from schemas.step import Draft, Input, Step, same
+from schemas.tools import WRITER, ToolResult
 
 INPUTS = ("channel.events", "messages.normalized", "tools.results", "human.decisions", "timers.fired")
 SURE = 0.6  # a complaint that was only guessed is none
 FORGED = "forged_text"
-
-Sealer = Callable[[str, bytes, bytes], Seal]
+NO_MODEL = Asking()
 
 
 def by_rules(message: NormalizedMessage) -> Sequence[Wanted]:
@@ -34,14 +34,22 @@ def by_rules(message: NormalizedMessage) -> Sequence[Wanted]:
     return preferences(message.text[:quoted])
 
 
-def make_step(sealer: Sealer, remembering: Remembering = by_rules) -> Step:
-    """The pure step; `sealer` seals an address under the conversation's key, the same at every replay."""
+def make_step(sealer: Sealer, remembering: Remembering = by_rules, cfg: Asking = NO_MODEL) -> Step:
+    """The pure step; `sealer` seals an address under the conversation's key, the same at every replay.
+
+    Where the rules keep nothing of a message, the model of `cfg` is asked; nothing waits for it.
+    """
 
     def step(draft: Draft, cause: Input) -> None:
         book, value = Book(draft), cause.value
         if isinstance(value, NormalizedMessage):
-            _Heard(book, value, remembering, sealer).keep()
+            asking.withdrawn(book, value.ref.message_id)
+            if not _Heard(book, value, remembering, sealer).keep():
+                asking.ask(book, value, cfg)
+        elif isinstance(value, ToolResult) and value.tool == WRITER:
+            asking.answered(book, value, sealer)
         elif isinstance(value, ChannelEvent) and isinstance(value.body, RecallBody):
+            asking.withdrawn(book, value.body.message_id)
             _taken_back(book, value.body.message_id)
         elif isinstance(value, HumanDecision) and value.kind == "memory":
             _set(book, value)
@@ -61,8 +69,8 @@ class _Heard:
         self.remembering = remembering
         self.id = message.ref.message_id
 
-    def keep(self) -> None:
-        """Write what persists, and take back what an edit no longer says."""
+    def keep(self) -> bool:
+        """Write what persists, and take back what an edit no longer says; whether anything persists."""
         told = {key: (value, rule) for key, value, rule in self._told()}
         if self.message.ref.revision > 1:
             for key in said_by(self.book, self.id):
@@ -72,13 +80,14 @@ class _Heard:
         for key, (value, rule) in told.items():
             self.book.write(key, value, "customer", f"{self.id}: {rule}", message_id=self.id)
         self._anchor()
+        return bool(told)
 
     def _told(self) -> Iterator[tuple[str, Value | None, str]]:
         message, language = self.message, self.message.language
         subjects = {subject.name: subject for subject in rules().subjects}
         for wanted in self.remembering(message):
             if wanted.kind == "preference" and wanted.subject in subjects:
-                known = self._before(wanted.key)
+                known = self.book.before(wanted.key, self.id)
                 yield wanted.key, values.preference(subjects[wanted.subject], known, wanted, language), wanted.rule
             else:
                 yield wanted.key, wanted.value, wanted.rule
@@ -92,18 +101,10 @@ class _Heard:
             *((one.intent, one.confidence) for one in message.secondary_intents),
         ]
         if any(intent == "complaint" and confidence >= SURE for intent, confidence in wishes):
-            yield f"complaint/{short(self.id)}", values.complaint(message), "complaint.told"
+            yield f"complaint/{values.short(self.id)}", values.complaint(message), "complaint.told"
         concerned = values.item(message.target_item, language) if message.target_item else None
         if concerned is not None and "order_id" in concerned:
             yield "item/current", concerned, "item.named"
-
-    def _before(self, key: str) -> Value | None:
-        """What a preference is laid over: an edit is laid over what stood before the message that it replaces."""
-        entry = self.book.entry(key)
-        if entry is None:
-            return None
-        found: Value | None = entry["before"] if entry["message_id"] == self.id else entry["value"]
-        return found
 
     def _seal(self, plaintext: bytes) -> Seal:
         return self.sealer(
@@ -127,11 +128,6 @@ class _Heard:
             self.book.draft.reason(
                 "memory.anchor", ", ".join(f"{name}={part}" for name, part in fields.items()), self.id
             )
-
-
-def short(message_id: str) -> str:
-    """A subject for what one message said: message ids are the channel's, of any length and sign."""
-    return hashlib.blake2b(message_id.encode(), digest_size=8).hexdigest()
 
 
 def said_by(book: Book, message_id: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -93,6 +94,11 @@ def item(target: TargetItem, language: str) -> Value | None:
     return _value("item", told, language, fields)
 
 
+def named_item(words: str, language: str) -> Value:
+    """An article in a few of the customer's words, masked."""
+    return _value("item", _words(words) or "", language, {"named": _words(words)})
+
+
 def promise(template_id: str, params: Mapping[str, Any], language: str) -> Value:
     """What the agent promised, from the approved template and its order number alone (R-004-09)."""
     fields = {"template_id": template_id, "order_id": identifier(params.get("order_id"))}
@@ -107,6 +113,11 @@ def staff_promise(words: str, language: str) -> Value:
     return _value("promise", _words(words) or "", language, {"by": "staff"})
 
 
+def told_promise(words: str, language: str) -> Value:
+    """What the customer says that they were promised, in a few of their words, masked: it is said, and not proven."""
+    return _value("told_promise", _words(words) or "", language, {"by": "customer"})
+
+
 def problem(ended: Mapping[str, Any], slots: Mapping[str, Any], language: str) -> Value:
     """An earlier problem and what became of it: names of the flow's files, an order number, an amount (R-003-22)."""
     flow, outcome = ended["flow"], ended["status"]
@@ -118,6 +129,11 @@ def problem(ended: Mapping[str, Any], slots: Mapping[str, Any], language: str) -
                  for table, word in ((book.flows, flow), (book.outcomes, outcome)))  # fmt: skip
     told = ", ".join(part for part in (_order(fields, language), end) if part)
     return {"summary": _line(name, told, language), **{key: part for key, part in fields.items() if part is not None}}
+
+
+def short(message_id: str) -> str:
+    """A subject for what one message said: message ids are the channel's, of any length and sign."""
+    return hashlib.blake2b(message_id.encode(), digest_size=8).hexdigest()
 
 
 def identifier(value: object) -> str | None:

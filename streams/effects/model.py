@@ -1,4 +1,7 @@
-"""Asks a model for its form, on any OpenAI-compatible server: a question, one re-ask, one deadline (R-000-09)."""
+"""Asks a model for its form, on any OpenAI-compatible server: a question, one re-ask, one deadline (R-000-09).
+
+Which form it is says the request's `tool`; without one it is the reading of a message.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ import httpx
 import orjson
 from pydantic import ValidationError
 
-from agents.models.form import FUNCTION, BrokenFormError, Form, function_schema, read_form
-from agents.models.prompt import again
+from agents.models.form import BrokenFormError
+from agents.models.question import READING, Question
+from agents.remembering.question import REMEMBERING
 from agents.understanding.normalize import masked
+from schemas.base import Model
 from schemas.tools import MODEL, TokenUsage, ToolError, ToolResult
 from streams.effects.faults import BROKEN
 from streams.runtime.ports import Clock, Effect, Fact
@@ -25,6 +30,7 @@ MAX_ANSWER = 256 * 1024
 MAX_TOKENS = 400  # of an answer: the form takes about 120
 RAW_CHARS = 2_000  # of an answer that is kept as it came
 MAX_WORDS = 300
+QUESTIONS = {question.tool: question for question in (READING, REMEMBERING)}
 _NO_FUNCTIONS = frozenset({400, 404, 415, 422, 500, 501})  # how servers answer that don't know `tools`
 
 log = logging.getLogger(__name__)
@@ -43,7 +49,8 @@ class ModelServer:
 class _Asked:
     """What came of asking: the form or the last fault, the answers as they came, and what they cost."""
 
-    form: Form | None = None
+    question: Question
+    form: Model | None = None
     fault: ToolError = field(default_factory=lambda: ToolError(code="timeout", message="no answer in time"))
     raw: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)  # of each of them: what the re-ask told the model
@@ -77,7 +84,7 @@ class ModelHandler:
         return [await self._ask(effect, self._clock.now_ms() + effect.timeout_ms)]
 
     async def _ask(self, effect: Effect, until: int) -> Fact:
-        begun, asked = self._clock.now_ms(), _Asked()
+        begun, asked = self._clock.now_ms(), _Asked(QUESTIONS[effect.request.get("tool", MODEL)])
         left = until - begun
         if not self._server.url:
             asked.fault = ToolError(code="no_model", message="no model is set: INTERLOCK_MODEL_URL is empty")
@@ -96,7 +103,7 @@ class ModelHandler:
             asked.attempts += 1
             try:
                 raw = await self._once(messages, asked)
-                asked.form = read_form(raw)
+                asked.form = asked.question.read(raw)
             except _NoAnswerError as failed:
                 asked.fault = failed.error
                 if not failed.without_functions or not asked.functions:
@@ -106,7 +113,7 @@ class ModelHandler:
                 asked.fault = ToolError(code="broken_form", message=str(broken)[:MAX_WORDS])
                 asked.raw.append(masked(raw)[:RAW_CHARS])
                 asked.faults.append(asked.fault.message)
-                messages = [*messages, *again(asked.raw[-1], asked.fault.message)]
+                messages = [*messages, *asked.question.again(asked.raw[-1], asked.fault.message)]
             else:
                 return
 
@@ -115,8 +122,8 @@ class ModelHandler:
         body: dict[str, Any] = {"model": self._server.name, "messages": messages, "temperature": 0,
                                 "max_tokens": MAX_TOKENS}  # fmt: skip
         if asked.functions:
-            choice = {"type": "function", "function": {"name": FUNCTION}}
-            body |= {"tools": [function_schema()], "tool_choice": choice}
+            choice = {"type": "function", "function": {"name": asked.question.function}}
+            body |= {"tools": [asked.question.schema()], "tool_choice": choice}
         headers = {"Authorization": f"Bearer {self._server.key}"} if self._server.key else {}
         url = f"{self._server.url.rstrip('/')}/chat/completions"
         try:
@@ -138,13 +145,13 @@ class ModelHandler:
         data: dict[str, Any] = {
             "message_id": request["message_id"], "prompt": request["prompt"],
             "model": asked.model or request["model"], "functions": asked.functions,
-            "form": None if asked.form is None else _masked(asked.form), "raw_text": asked.raw,
+            "form": None if asked.form is None else _masked(asked.form.model_dump(mode="json")), "raw_text": asked.raw,
             "faults": asked.faults,
         }  # fmt: skip
         if asked.form is None:
             log.warning("model %s: %s: %s", data["model"], asked.fault.code, asked.fault.message)
         result = ToolResult(
-            result_id=f"{effect.id}:r", call_id=effect.id, tool=MODEL, status=asked.status, data=data,
+            result_id=f"{effect.id}:r", call_id=effect.id, tool=asked.question.tool, status=asked.status, data=data,
             error=None if asked.form is not None else asked.fault, attempts=asked.attempts,
             duration_ms=max(0, now - begun), finished_at=now, token_usage=asked.usage,
             confirmed_by="answer" if asked.form is not None else "none",
@@ -152,10 +159,13 @@ class ModelHandler:
         return Fact(TOPIC, effect.conversation, result.result_id, result)
 
 
-def _masked(form: Form) -> dict[str, Any]:
+def _masked(value: Any) -> Any:
     """The form as it is recorded: what a model makes up may look like somebody's number."""
-    return {name: [masked(text) for text in value] if isinstance(value, list) else value
-            for name, value in form.model_dump(mode="json").items()}  # fmt: skip
+    if isinstance(value, dict):
+        return {name: _masked(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_masked(part) for part in value]
+    return masked(value) if isinstance(value, str) else value
 
 
 class _NoAnswerError(Exception):
@@ -171,17 +181,26 @@ def _no_answer(*, code: str, words: str, without_functions: bool = False) -> _No
 
 
 def _text_of(content: bytes, asked: _Asked) -> str:
-    """The arguments of the function call, else the words of the answer; what it cost is noted on the way."""
+    """The arguments of the function call, else the words of the answer; what it cost is noted on the way.
+
+    Of two calls, neither is chosen: together they are no form, and it is asked for once more.
+    """
     try:
         body = orjson.loads(content)
         message = body["choices"][0]["message"]
         calls = message.get("tool_calls") or ()
-        called = next((call["function"] for call in calls if call["function"]["name"] == FUNCTION), None)
-        found = message.get("content") if called is None else called["arguments"]
+        name = asked.question.function
+        filled = [call["function"]["arguments"] for call in calls if call["function"]["name"] == name]
+        found = "\n".join(map(_text, filled)) if filled else message.get("content")
     except (orjson.JSONDecodeError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise _no_answer(code="bad_answer", words=f"no chat completion: {type(error).__name__}") from error
     _note(body, asked)
-    if isinstance(found, dict):  # some servers parse the arguments themselves
+    return _text(found)
+
+
+def _text(found: Any) -> str:
+    """As text: some servers parse the arguments themselves."""
+    if isinstance(found, dict):
         return orjson.dumps(found).decode()
     return found if isinstance(found, str) else ""
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from agents.remembering.step import INPUTS, make_step
+from agents.remembering.asking import Asking
+from agents.remembering.step import INPUTS, by_rules, make_step
 from memory.sealing import KeyStore, seal
 from schemas.events import Seal
 from streams.runtime.table import Row
 from streams.settings import Settings
 
 
+def asking(settings: Settings) -> Asking:
+    """Which model is asked what persists: none, without a server and a setting that asks for it."""
+    model = settings.model_name if settings.model_memory and settings.model_url else ""
+    return Asking(model, settings.model_timeout_ms, settings.model_waiting_max)
+
+
 def row(settings: Settings, keys: KeyStore) -> Row:
-    """The memory processor: embedded rules choose, addresses are sealed under the conversation's key."""
-    del settings  # a model behind the port would be named there
+    """The memory processor: rules choose, a model may be asked; addresses are sealed under the conversation's key."""
 
     def sealer(conversation: str, plaintext: bytes, context: bytes) -> Seal:
         return seal(keys, conversation, plaintext, context=context)
@@ -19,9 +25,10 @@ def row(settings: Settings, keys: KeyStore) -> Row:
     return Row(
         name="memory",
         inputs=INPUTS,
-        step=make_step(sealer),
+        step=make_step(sealer, by_rules, asking(settings)),
         failure_domain="what is known of one customer: nothing of the turn itself depends on it",
-        degrade="the turn goes on and nothing of it is remembered: a failing step is left out of the decision; what "
+        degrade="no model in time: the rules alone have chosen (memory.model_absent); "
+        "the turn goes on and nothing of it is remembered: a failing step is left out of the decision; what "
         "is written waits in memory.writes while a store is down",
         alarm="InterlockMemoryLeftOut: interlock_decisions_by_rule_total with rule runtime.step_left_out rises",
         optional=True,

@@ -31,12 +31,14 @@ def form(intent: str, *evidence: str, **more: Any) -> Json:
     return {"intent": intent, "evidence": list(evidence), "plan": ["look_up"], "to_confirm": [], **more}
 
 
-def completion(arguments: Any = None, content: str | None = None, **more: Any) -> Told:
-    """A chat completion with a function call of these arguments, or with words."""
+def completion(arguments: Any = None, content: str | None = None, *, function: str = FUNCTION, times: int = 1,
+               **more: Any) -> Told:  # fmt: skip
+    """A chat completion with a function call of these arguments (so many times over), or with words."""
     message: Json = {"role": "assistant", "content": content}
     if content is None:
         text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
-        message["tool_calls"] = [{"id": "c", "type": "function", "function": {"name": FUNCTION, "arguments": text}}]
+        call = {"id": "c", "type": "function", "function": {"name": function, "arguments": text}}
+        message["tool_calls"] = [call] * times
     usage = {"prompt_tokens": 700, "completion_tokens": 60}
     return Told({"model": "stub-1", "choices": [{"message": message}], "usage": usage, **more})
 

@@ -16,11 +16,12 @@ from tests.models.stub import Behave, Blocking, Stub, Told, completion, form, st
 from tests.promises.stand import Person, Stand, isolated
 
 
-def served(told: Told | Behave, body: Callable[[Stand, Stub], Awaitable[None]], when: str = "always") -> None:
+def served(told: Told | Behave, body: Callable[[Stand, Stub], Awaitable[None]], when: str = "always",
+           **values: Any) -> None:  # fmt: skip
     """Run a test's body on a fresh system whose model is that server."""
 
     async def main(server: Stub) -> None:
-        settings = isolated(partitions=4, model_url=server.url, model_name="small", model_when=when)
+        settings = isolated(partitions=4, model_url=server.url, model_name="small", model_when=when, **values)
         async with httpx.AsyncClient(transport=Blocking()) as client:
             model = ModelHandler(client, ModelServer(server.url, "", "small"), virtual_clock())
             async with local_world(settings, model) as world:

@@ -17,6 +17,7 @@ from schemas.events import Seal
 from schemas.people import HumanDecision
 from schemas.tools import ToolCall, ToolResult
 from streams.processors import perception, wiring
+from tests.models.test_remembering import SAID, Writer, beside
 from tests.promises.stand import DIFFS, Person, Stand, whole
 
 ORDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{3,19}")
@@ -170,6 +171,26 @@ def test_an_approval_of_another_call_approves_nothing() -> None:
         assert [] == await person.ledger()
 
     whole(body)
+
+
+MEMORIES: dict[str, dict[str, str]] = {
+    "words that nobody said": {"value": "中通", "evidence": "以后都发中通"},
+    "a value that is not in them": {"value": "中通", "evidence": "一律走顺丰"},
+}
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_a_memory_is_the_customers_own_word(name: str) -> None:
+    """What a model would remember counts only where the customer said it (promise 7, R-003-24, R-004-09)."""
+    made_up = {"preference": {"key": "carrier", "stance": "like", **MEMORIES[name]}}
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("u-1")
+        await person.say(SAID)
+        assert [] == person.values("memory.writes")
+        assert person.heard
+
+    beside(Writer({SAID: made_up}), body)
 
 
 @pytest.mark.parametrize(("sender", "lines"), [

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import streams.metrics
 from schemas.step import Input
 from schemas.system import TimerFired
-from schemas.tools import MODEL, TokenUsage, ToolResult
+from schemas.tools import MODEL, WRITER, TokenUsage, ToolResult
 from streams.metric_list import BY_NAME, LABEL_BOUNDS, METRICS, NAMES, OTHER
 from streams.metrics import Metrics, MetricsPort, RecordedMetrics, decision_metrics
 
@@ -233,11 +233,12 @@ class TestDecisions:
 
         assert counted == metrics.value("interlock_tool_outcomes_total", "get_order", "timeout")
 
-    def test_a_models_answer_is_counted_once_with_its_tokens(self) -> None:
+    @pytest.mark.parametrize("tool", [MODEL, WRITER])
+    def test_a_models_answer_is_counted_once_with_its_tokens(self, tool: str) -> None:
         """An answer counts when it settles its question; a late one, and other facts, count nothing (R-004-04)."""
         metrics = RecordedMetrics()
         usage = TokenUsage(prompt=700, completion=60)
-        result = ToolResult(result_id="model-1:r", call_id="model-1", tool=MODEL, status="success", finished_at=NOW,
+        result = ToolResult(result_id="model-1:r", call_id="model-1", tool=tool, status="success", finished_at=NOW,
                             token_usage=usage)  # fmt: skip
         for path in ("/pending/model-1", "/pending/model-2", "/perception/held"):
             decision_metrics(metrics, _cause("tools.results", result), _diff(changes=[{"path": path}]))

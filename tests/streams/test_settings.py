@@ -45,6 +45,7 @@ def test_a_wrong_value_is_told_by_its_variable(
         ("INTERLOCK_HEARTBEAT_MS", "60000", "more than half of session_timeout_ms"),
         ("INTERLOCK_PACKS", "no/such/folder", "packs no/such/folder is no folder"),
         ("INTERLOCK_GATEWY_PORT", "8081", "INTERLOCK_GATEWY_PORT is no setting; did you mean INTERLOCK_GATEWAY_PORT?"),
+        ("INTERLOCK_MODEL_MEMORY", "true", "model_memory needs model_url"),
         ("INTERLOCK_XYZ", "1", "INTERLOCK_XYZ is no setting; they are in streams/settings.py"),
     ],
 )

@@ -24,10 +24,10 @@ TEXT = "东西还是没影"
 
 
 async def ask(url: str, *, ms: int = 3_000, client: type[httpx.AsyncClient] = HttpxAiohttpClient, key: str = "",
-              late: bool = False) -> ToolResult:  # fmt: skip
-    """The fact that asking that server ends in."""
+              late: bool = False, **more: Any) -> ToolResult:  # fmt: skip
+    """The fact that asking that server ends in; `more` of the request: a question other than the reading."""
     sent = messages(TEXT, choose([], TEXT, new_intent=True), "", ())
-    request = {"message_id": "m-1", "model": "small", "prompt": VERSION, "messages": sent}
+    request = {"message_id": "m-1", "model": "small", "prompt": VERSION, "messages": sent, **more}
     async with client() as opened:
         now = SystemClock().now_ms()
         effect = Effect("a/b/c", "model-1", "model", "model-1", now, now if late else now + ms, ms, request)
@@ -83,6 +83,7 @@ BROKEN: dict[str, Any] = {
     "nothing": completion(content=""),
     "a list": completion([GOOD]),
     "null": completion("null"),
+    "two calls": completion(GOOD, times=2),
 }
 
 
