@@ -61,6 +61,12 @@ _BESIDES = re.compile(r"除了?(?:订单|单号|这个|了)?[\s#:]*$", FLAGS)
 _ALSO = re.compile(r"[^。;!?\n]{0,16}?(?:还|也)")  # "besides 1001 also 1002" leaves nothing out
 _OUTSIDE = re.compile(r"\s*(?:这个|这单|号|那单)?(?:除外|不算|不要动|别动|不动)")
 
+_CORRECTS = re.compile(
+    r"(?:不对|[说写搞打]?错了|说错|哦不|不不"
+    r"|\b(?:no|wait|sorry|oops|i mean|i meant|actually|correction|typo|rather)\b)"
+    r"[\s,.。!]*(?:应该|我?要?的?)?(?:是|it'?s|it is|should be|make that)?(?:订单|单号|order)?[\s#:]*$",
+    FLAGS,
+)
 _TAKES_BACK = re.compile(
     r"[\s,]*(?:(?:哦|噢|呃|啊|诶|哎)?(?:不对|不不|不是|说错了?|错了|算了|等等|等一?下|还是)|哦不"
     r"|(?:oh |um |uh )?(?:\bno\b|\bwait\b|\bactually\b|\bscratch that\b|\bsorry\b|\bon second thoughts?\b|\brather\b"
@@ -136,8 +142,16 @@ def few(text: str, segment: Segment) -> tuple[str, int, int] | None:
 
 
 def kept(text: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The values without the order numbers that the text leaves out ("all but 1001", "不是1001，是1002")."""
-    return [hit for hit in hits if hit[0] != "order_id" or not _left_out(text, hit[2], hit[3])]
+    """The values without the order numbers that the text leaves out or corrects ("all but 1001", "1001，不对1002")."""
+    found: list[Hit] = []
+    for hit in hits:
+        if hit[0] == "order_id" and _left_out(text, hit[2], hit[3]):
+            continue
+        if hit[0] == "order_id" and _CORRECTS.search(text[max(0, hit[2] - _LONGEST) : hit[2]]):
+            last = next((one for one in reversed(found) if one[0] == "order_id" and one[2] < hit[2]), None)
+            found = [one for one in found if one is not last]
+        found.append(hit)
+    return found
 
 
 def _left_out(text: str, start: int, end: int) -> bool:

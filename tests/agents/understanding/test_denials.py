@@ -106,6 +106,14 @@ def test_an_order_that_is_left_out_is_not_acted_on(text: str, orders: list[str |
     assert orders == [order for _, order in found]
 
 
+@pytest.mark.parametrize(
+    "text", ["退款1001，不对1002", "退款1001，说错了，是1002", "refund 1001 sorry 1002", "refund 1001, I mean 1002"]
+)
+def test_a_number_that_is_put_right_replaces_the_one_before(text: str) -> None:
+    """Of a number and its correction the customer means the second (B19)."""
+    assert [("refund", "1002")] == told(text)
+
+
 @pytest.mark.parametrize("text", ["不是1001，是1002", "no not 1001, 1002", "I meant 1002 not 1001"])
 def test_a_corrected_number_is_the_right_one(text: str) -> None:
     """The number that is said not to be meant fills nothing (B19)."""
