@@ -106,6 +106,9 @@ def handle(desk: Desk, message: NormalizedMessage) -> None:
         return
     elif message.intent in {"confirm", "deny"} and any(one["guess"] for one in offer):
         _guessed(desk, message, offer)
+    elif (meant := offers.named(offer, message)) is not None:
+        slots = {**meant["slots"], **wishes.primary(message)}
+        _begin(desk, message, [{**wishes.wish(message, message.intent, slots), **_origin(meant, message)}])
     else:
         _by_intent(desk, message)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.planning.desk import Desk
+from agents.understanding.intents import CLEAR
 from schemas.messages import NormalizedMessage
 
 COURTESY = {"greeting", "thanks", "complaint"}
@@ -33,6 +34,18 @@ def offered(
          "guess": offer.intent == "guess" or (person and offer.intent == "human")}
         for offer in desk.pack.templates[template].choices
     ]  # fmt: skip
+
+
+def named(offer: list[dict[str, Any]], message: NormalizedMessage) -> dict[str, Any] | None:
+    """What was offered and is now asked for in words: "refund" after "1001, shall I refund or track it?".
+
+    A guess that is said again is a yes, however unsure it was read; of a list, words that are clear choose.
+    """
+    if message.secondary_intents:
+        return None
+    sure = message.confidence >= CLEAR
+    meant = next((one for one in offer if one["intent"] == message.intent and (one["guess"] or sure)), None)
+    return meant if meant is not None and (meant["guess"] or meant["slots"]) else None
 
 
 def unserved(desk: Desk, message: NormalizedMessage, asked: list[dict[str, Any]], *, offer: bool) -> None:

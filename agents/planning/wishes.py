@@ -66,7 +66,18 @@ def wishes(message: NormalizedMessage) -> list[dict[str, Any]]:
     further = others(message)
     if message.intent == "hurry_up" and further:
         return further
+    if _said_of_all(message):  # "refund 1001 and 1002, both are broken"
+        for one in further:
+            if one["intent"] == message.intent:
+                one["slots"]["reason"] = message.reason
     return [wish(message, message.intent, primary(message)), *further]
+
+
+def _said_of_all(message: NormalizedMessage) -> bool:
+    """Whether the only reason of a message stands behind all its orders."""
+    reasons = [found for found in message.evidence if found.field == "reason"]
+    last = max((found.end for found in message.evidence if found.field == "order_id"), default=0)
+    return message.reason is not None and len(reasons) == 1 and 0 < last <= reasons[0].start
 
 
 def waiting(message: NormalizedMessage) -> dict[str, Any]:

@@ -262,3 +262,42 @@ def test_an_offers_number_is_not_a_flows_number() -> None:
     chat.say("1")
 
     assert [("refund", "execute_refund", "review")] == chat.flows
+
+
+def test_an_offer_that_is_named_keeps_its_order() -> None:
+    """After "1001" and "which of these?" the word for a choice is as good as its number (B25)."""
+    chat = Chat()
+    chat.say("1001")
+
+    assert ["refund.ask_reason"] == chat.say("我要退款")
+    assert "1001" == chat.state["planning"]["flows"][0]["slots"]["order_id"]
+
+
+def test_another_order_beside_a_named_offer_is_the_one_meant() -> None:
+    """What the customer names now counts more than what was offered (F03)."""
+    chat = Chat()
+    chat.say("1001")
+    chat.say("我要退款1002")
+
+    assert "1002" == chat.state["planning"]["flows"][0]["slots"]["order_id"]
+
+
+def test_a_guess_said_again_is_a_yes() -> None:
+    """Asked whether it is a refund, "refund" is an answer, however unsure it is read; no person is needed."""
+    chat = Chat()
+    chat.hear(message("退……", "refund", confidence=0.5, message_id="m-1"))
+
+    assert ["refund.ask_order_id"] == chat.hear(message("退", "refund", confidence=0.55, message_id="m-2"))
+    assert [] == chat.requests()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("我要退款1001和1002，都坏了", "坏了"), ("我要退款1001，坏了，还要退款1002", None)]
+)
+def test_a_reason_behind_all_orders_is_the_reason_of_each(text: str, reason: str | None) -> None:
+    """One reason said of two orders is not asked for twice; one said of the first is not the second's (F01)."""
+    chat = Chat()
+    chat.say(text)
+    waiting = [one for one in chat.state["planning"]["queue"] if one["kind"] == "wish"]
+
+    assert [("1002", reason)] == [(one["slots"]["order_id"], one["slots"].get("reason")) for one in waiting]
