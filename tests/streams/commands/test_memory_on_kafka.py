@@ -20,6 +20,7 @@ from streams.replay.memory import read_register
 from tests.streams.runtime.kafka_rig import Rig
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+KEYS = MemoryKeyStore()
 WHO, KEY, TIME = "demo/web/u-1", "demo/web/u-1/preference/carrier", "demo/web/u-1/preference/contact_time"
 
 
@@ -57,7 +58,7 @@ def _register(rig: Rig) -> Register:
 
 async def test_a_trace_is_found_and_rolled_back(rig: Rig) -> None:
     """History and writes find it, a dry run changes nothing, --yes backs up first; and the rollback is undone, too."""
-    async with rig.worker(table=[memory.row(rig.settings, MemoryKeyStore())]) as node:
+    async with rig.worker(table=[memory.hearing(KEYS), memory.row(rig.settings, KEYS)]) as node:
         _say(rig, 1, "我喜欢发顺丰")
         wrong = _say(rig, 2, "以后不要顺丰，请晚上打电话联系我")
         await node.handled("messages.normalized", 2)
@@ -81,7 +82,7 @@ async def test_a_trace_is_found_and_rolled_back(rig: Rig) -> None:
 
 async def test_staff_set_a_value_by_hand(rig: Rig) -> None:
     """A quality check, which only people know, becomes a write of source staff; phones in it are masked (promise 9)."""
-    async with rig.worker(table=[memory.row(rig.settings, MemoryKeyStore())]):
+    async with rig.worker(table=[memory.hearing(KEYS), memory.row(rig.settings, KEYS)]):
         key, value = f"{WHO}/quality_check/q1", '{"summary": "13812345678 查", "complaint": "c1", "agent": "agent-9"}'
         assert "Nothing was changed" in await _run("set", key, value)
         await _run("set", key, value, "--yes", "--by", "agent-7")
