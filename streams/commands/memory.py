@@ -1,8 +1,9 @@
-"""`interlock memory`: the memory register by key and by trace, and the rollback of what a trace wrote."""
+"""`interlock memory`: the memory register by key and by trace, rollback of a trace, and restore of a backup."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,6 @@ from streams.commands._reading import Json, cluster, line, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from memory.register import Register, Rollback
     from schemas.memory import MemoryRestore, MemoryWrite, Remembered
@@ -114,6 +114,23 @@ def set_(
     decision = HumanDecision(decision_id=fresh_id("dec"), kind="memory", by=_who(by), decided_at=SystemClock().now_ms(),
                              reason=_masked(reason), memory=(restore,))  # fmt: skip
     _decide(settings, {conversation: decision}, (restore,))
+
+
+@memory.command()
+def restore(
+    files: Annotated[list[Path], typer.Argument(help="SHOP.facts and SHOP.relations of a backup, or its folder.")],
+    yes: Yes = False,
+    by: By = "",
+    reason: Reason = "",
+) -> None:
+    """Bring a backup of the stores back (R-004-11): shown first; with --yes after a backup of what stands now.
+
+    What the register wrote since the backup stands on top: to take that back, roll back its trace. A customer who was
+    forgotten stays forgotten. The restore is a word in the register, and the backup before it can be restored, too.
+    """
+    from streams.commands._restore import restore as restored
+
+    restored(files, yes=yes, by=_who(by), reason=_masked(reason))
 
 
 @memory.command("backups")
