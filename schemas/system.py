@@ -23,6 +23,7 @@ class SystemEvent(Model):
         "held",
         "hold_released",
         "forgotten",
+        "memory_restored",
         "rollout",
         "checkpoint",
         "partition_paused",

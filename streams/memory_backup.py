@@ -1,9 +1,9 @@
-"""Full backups of the stores, one folder each, made before anything is rolled back (R-004-11)."""
+"""Full backups of the stores, one folder each, made before anything is rolled back or restored (R-004-11)."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -11,10 +11,12 @@ from urllib.parse import quote
 from streams.memory_stores import MemoryStores
 
 
-async def back_up(stores: MemoryStores, folder: Path, shops: Iterable[str], now_ms: int, keep: int) -> Path:
+async def back_up(stores: MemoryStores, folder: Path, shops: Iterable[str], now_ms: int, keep: int,
+                  spare: Collection[Path] = ()) -> Path:  # fmt: skip
     """Write all of the shops' facts and relations below `folder`, and remove all but the newest `keep` backups.
 
-    Raises the stores' own errors when they can't be read: without a backup nothing may be rolled back.
+    Those in `spare` stay, however old. Raises the stores' own errors when they can't be read: without a backup nothing
+    may be rolled back.
     """
     name = datetime.fromtimestamp(now_ms / 1_000, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3] + "Z"
     making, done = folder / f".{name}", folder / name
@@ -27,8 +29,10 @@ async def back_up(stores: MemoryStores, folder: Path, shops: Iterable[str], now_
         shutil.rmtree(making)
         raise
     making.rename(done)  # a folder that is there is whole
+    spared = {path.resolve() for path in spare}
     for old in backups(folder)[:-keep]:
-        shutil.rmtree(old)
+        if old.resolve() not in spared:
+            shutil.rmtree(old)
     return done
 
 

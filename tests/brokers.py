@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,3 +47,9 @@ def cluster(folder: Path) -> Iterator[Settings]:
             yield chosen
         finally:
             own.stop()
+
+
+def lives(pid: int) -> bool:
+    """Whether the process runs; one that ended and that nobody has collected yet does not."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return shown.strip()[:1] not in ("", "Z")

@@ -88,7 +88,8 @@ class Desk:
         """Everything that may be cited now, and what is."""
         calls = self.draft.get("tools", "calls", default={})
         known = {call["result_id"]: (call["tool"], call["status"]) for call in calls.values() if call["result_id"]}
-        return Proofs({**known, **self.results}, refs)
+        writes = self.draft.get("memory", "known", default={}).values()
+        return Proofs({**known, **self.results}, refs, frozenset(entry["write_id"] for entry in writes))
 
     def say(
         self,

@@ -9,11 +9,13 @@ import orjson
 
 from agents.planning import answers, calls, handover, moves, offers, recalls, related, wishes
 from agents.planning.desk import Desk
+from agents.planning.noted import noted
 from schemas.events import MessageBody
 from schemas.messages import NormalizedMessage
 
 UPSET = {"angry", "impatient", "disappointed"}
 ASKED_MAX = 20
+_STATES = frozenset({"inform", "out_of_scope", "greeting", "thanks"})  # what asks for nothing that a flow does
 
 
 def on_message(desk: Desk, message: NormalizedMessage) -> None:
@@ -158,6 +160,9 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
     top = desk.top
     flow = desk.pack.by_intent.get(message.intent)
     fills = top is not None and answers.fits(desk, top, message)
+    if not fills and _unanswered(desk, message) and noted(desk, message):
+        desk.clarified, desk.ended_top = 0, top is not None  # what was asked before is asked once more
+        return
     if message.confidence < desk.config.confidence_min and not fills and message.intent not in offers.COURTESY:
         _clarify(desk, message)
         return
@@ -179,6 +184,13 @@ def _by_intent(desk: Desk, message: NormalizedMessage) -> None:
         _without_flow(desk, message)
     else:
         _begin(desk, message, wishes.wishes(message))
+
+
+def _unanswered(desk: Desk, message: NormalizedMessage) -> bool:
+    """Whether nothing but a polite word, a menu or "what do you mean?" would answer the message."""
+    if "order_id" in wishes.primary(message) or any(one.intent not in _STATES for one in message.secondary_intents):
+        return False
+    return message.intent in _STATES or message.confidence < desk.config.confidence_min
 
 
 def _others(desk: Desk, message: NormalizedMessage) -> bool:

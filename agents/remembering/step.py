@@ -1,7 +1,8 @@
-"""The memory step: after all others of a decision, it writes what persists of the turn into the register.
+"""The two memory steps, which write what persists of a turn into the register.
 
-A tool's answer never speaks here: of a decision that follows from one, only names of our own files, order numbers
-and amounts are kept (R-004-09).
+Hearing runs before planning and keeps what a message says, so that an answer can cite the write; the memory step runs
+after all others and keeps what they decided. A tool's answer never speaks here: of a decision that follows from one,
+only names of our own files, order numbers and amounts are kept (R-004-09).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from schemas.step import Draft, Input, Step, same
 from schemas.tools import WRITER, ToolResult
 
 INPUTS = ("channel.events", "messages.normalized", "tools.results", "human.decisions", "timers.fired")
+HEARD = ("messages.normalized",)
 SURE = 0.6  # a complaint that was only guessed is none
 FORGED = "forged_text"
 NO_MODEL = Asking()
@@ -34,8 +36,21 @@ def by_rules(message: NormalizedMessage) -> Sequence[Wanted]:
     return preferences(message.text[:quoted])
 
 
+def make_hearing(sealer: Sealer, remembering: Remembering = by_rules) -> Step:
+    """The pure step that keeps what a message says.
+
+    `sealer` seals an address under the conversation's key, the same at every replay.
+    """
+
+    def step(draft: Draft, cause: Input) -> None:
+        if isinstance(cause.value, NormalizedMessage):
+            _Heard(Book(draft), cause.value, remembering, sealer).keep()
+
+    return step
+
+
 def make_step(sealer: Sealer, remembering: Remembering = by_rules, cfg: Asking = NO_MODEL) -> Step:
-    """The pure step; `sealer` seals an address under the conversation's key, the same at every replay.
+    """The pure step that keeps what was decided, and what was taken back; `sealer` as above.
 
     Where the rules keep nothing of a message, the model of `cfg` is asked; nothing waits for it.
     """
@@ -44,7 +59,8 @@ def make_step(sealer: Sealer, remembering: Remembering = by_rules, cfg: Asking =
         book, value = Book(draft), cause.value
         if isinstance(value, NormalizedMessage):
             asking.withdrawn(book, value.ref.message_id)
-            if not _Heard(book, value, remembering, sealer).keep():
+            # here and not in hearing: whether a person has the conversation is decided between the two
+            if cfg.model and not _Heard(book, value, remembering, sealer).tells():
                 asking.ask(book, value, cfg)
         elif isinstance(value, ToolResult) and value.tool == WRITER:
             asking.answered(book, value, sealer)
@@ -69,8 +85,12 @@ class _Heard:
         self.remembering = remembering
         self.id = message.ref.message_id
 
-    def keep(self) -> bool:
-        """Write what persists, and take back what an edit no longer says; whether anything persists."""
+    def tells(self) -> bool:
+        """Whether the rules find anything that persists."""
+        return any(True for _ in self._told())
+
+    def keep(self) -> None:
+        """Write what persists, and take back what an edit no longer says."""
         told = {key: (value, rule) for key, value, rule in self._told()}
         if self.message.ref.revision > 1:
             for key in said_by(self.book, self.id):
@@ -80,7 +100,6 @@ class _Heard:
         for key, (value, rule) in told.items():
             self.book.write(key, value, "customer", f"{self.id}: {rule}", message_id=self.id)
         self._anchor()
-        return bool(told)
 
     def _told(self) -> Iterator[tuple[str, Value | None, str]]:
         message, language = self.message, self.message.language

@@ -34,10 +34,11 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """What may be cited: the results of calls by result id as (tool, status), and the evidence chosen of it."""
+    """What may be cited: the results of calls by result id as (tool, status), the writes of the memory, and what is."""
 
     results: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     evidence: Sequence[EvidenceRef] = ()
+    writes: frozenset[str] = frozenset()
 
 
 def check(template_id: str, template: Template, proofs: Proofs) -> None:
@@ -46,6 +47,8 @@ def check(template_id: str, template: Template, proofs: Proofs) -> None:
     for ref in proofs.evidence:
         if ref.kind == "tool_result" and ref.id not in proofs.results:
             raise ClaimError(template_id, f"cites {ref.id}, which is no result of this conversation")
+        if ref.kind == "memory_write" and ref.id not in proofs.writes:
+            raise ClaimError(template_id, f"cites {ref.id}, which is no write of this conversation")
     if template.facts and not any(ref.kind in template.facts for ref in proofs.evidence):
         raise ClaimError(template_id, f"states facts without evidence of kind {' or '.join(template.facts)}")
     if template.success is None:

@@ -1,8 +1,9 @@
-"""`interlock memory`: the memory register by key and by trace, and the rollback of what a trace wrote."""
+"""`interlock memory`: the memory register by key and by trace, rollback of a trace, and restore of a backup."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,6 @@ from streams.commands._reading import Json, cluster, line, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from memory.register import Register, Rollback
     from schemas.memory import MemoryRestore, MemoryWrite, Remembered
@@ -34,6 +34,7 @@ memory = typer.Typer(help="What is remembered of customers: the register, and se
 def history(key: Key, as_json: Json = False) -> None:
     """Show every write of a key, oldest first, and what staff decided about it (R-004-10)."""
     from streams.replay.memory import conversation_of, read_register
+    from streams.replay.memory_entries import entries_of, text_of
 
     conversation = conversation_of(key)
     with source() as opened:
@@ -50,6 +51,7 @@ def history(key: Key, as_json: Json = False) -> None:
 def writes(trace: Trace, as_json: Json = False) -> None:
     """Show what a trace wrote, in all keys (R-004-10)."""
     from streams.replay.memory import read_register
+    from streams.replay.memory_entries import entry_of, text_of
 
     with source() as opened:
         found = read_register(opened).register.of_trace(trace)
@@ -99,18 +101,36 @@ def set_(
     from schemas.people import HumanDecision
     from streams.clock import SystemClock, fresh_id
     from streams.replay.memory import conversation_of, read_register, setting
+    from streams.replay.memory_entries import summary
 
     conversation, wanted, settings = conversation_of(key), _value(value), cluster()
     with source() as opened:
         register = read_register(opened, conversation).register
     restore = setting(register, key, wanted)
-    typer.echo(f"{key}: {_summary(restore.now)} -> {_summary(restore.value)}")
+    typer.echo(f"{key}: {summary(restore.now)} -> {summary(restore.value)}")
     if not yes:
         typer.echo("Nothing was changed. --yes does it.")
         return
     decision = HumanDecision(decision_id=fresh_id("dec"), kind="memory", by=_who(by), decided_at=SystemClock().now_ms(),
                              reason=_masked(reason), memory=(restore,))  # fmt: skip
     _decide(settings, {conversation: decision}, (restore,))
+
+
+@memory.command()
+def restore(
+    files: Annotated[list[Path], typer.Argument(help="SHOP.facts and SHOP.relations of a backup, or its folder.")],
+    yes: Yes = False,
+    by: By = "",
+    reason: Reason = "",
+) -> None:
+    """Bring a backup of the stores back (R-004-11): shown first; with --yes after a backup of what stands now.
+
+    What the register wrote since the backup stands on top: to take that back, roll back its trace. A customer who was
+    forgotten stays forgotten. The restore is a word in the register, and the backup before it can be restored, too.
+    """
+    from streams.commands._restore import restore as restored
+
+    restored(files, yes=yes, by=_who(by), reason=_masked(reason))
 
 
 @memory.command("backups")
@@ -126,6 +146,7 @@ def _decide(settings: Settings, made: dict[str, HumanDecision], restores: Iterab
     """Back up, publish, and wait until the owners wrote it."""
     from streams.clock import SystemClock
     from streams.replay.memory import DECISIONS, records_of, trace_of
+    from streams.replay.memory_entries import entry_of, text_of
     from streams.writer import write_all
 
     typer.echo(f"backup: {_backed_up(settings, {name.partition('/')[0] for name in made})}")
@@ -182,56 +203,15 @@ def _folder(settings: Settings) -> Path:
 
 def shown(plan: Rollback, register: Register) -> list[str]:
     """What the rollback does to each key, and the later writes that keep it from doing more."""
-    lines = [f"{restore.key}: {_summary(restore.now)} -> {_summary(restore.value)}"
+    from streams.replay.memory_entries import entry_of, summary, text_of
+
+    lines = [f"{restore.key}: {summary(restore.now)} -> {summary(restore.value)}"
              f" (undoes {', '.join(restore.undoes)})" for restore in plan.restores]  # fmt: skip
     for conflict in plan.conflicts:
-        lines.append(f"{conflict.key}: left at {_summary(register.value(conflict.key))}, written again since; "
-                     f"before the trace it was {_summary(conflict.value)}")  # fmt: skip
+        lines.append(f"{conflict.key}: left at {summary(register.value(conflict.key))}, written again since; "
+                     f"before the trace it was {summary(conflict.value)}")  # fmt: skip
         lines.extend(f"  later: {text_of(entry_of(write))}" for write in conflict.later)
     return lines or [f"trace {plan.trace_id} wrote nothing"]
-
-
-def entry_of(write: MemoryWrite) -> dict[str, Any]:
-    """A write as one entry of the register."""
-    return {"entry": "write", **write.model_dump(mode="json")}
-
-
-def entries_of(writes: Iterable[MemoryWrite], decisions: Iterable[HumanDecision], key: str) -> list[dict[str, Any]]:
-    """The entries of a key in their order: writes, and before those that follow from one the decisions of staff."""
-    made = [(write.timestamp, entry_of(write)) for write in writes]
-    # by the clock of who decided it may come behind what follows from it
-    follows = {entry["trigger_context"].partition(": ")[0]: time for time, entry in reversed(made)}
-    asked = [
-        (follows.get(decision.decision_id, decision.decided_at), _asked(decision, restore))
-        for decision in decisions for restore in decision.memory if restore.key == key
-    ]  # fmt: skip
-    return [entry for _, entry in sorted([*asked, *made], key=lambda one: one[0])]
-
-
-def _asked(decision: HumanDecision, restore: MemoryRestore) -> dict[str, Any]:
-    return {
-        "entry": "decision", "decision_id": decision.decision_id, "key": restore.key, "by": decision.by,
-        "reason": decision.reason, "undone_trace": decision.undone_trace, "value_before": restore.now,
-        "value_after": restore.value, "timestamp": decision.decided_at,
-    }  # fmt: skip
-
-
-def text_of(entry: dict[str, Any]) -> str:
-    """One entry on one line."""
-    from streams.replay.words import when
-
-    what = f"{_summary(entry['value_before'])} -> {_summary(entry['value_after'])}"
-    if entry["entry"] == "decision":
-        asked = f"rollback of {entry['undone_trace']}" if entry["undone_trace"] else "set"
-        why = f": {entry['reason']}" if entry["reason"] else ""
-        head = f"{when(entry['timestamp'])}  {entry['decision_id']}  {entry['key']}  {what}"
-        return f"{head}  asked by {entry['by']}, {asked}{why}"
-    return (f"{when(entry['timestamp'])}  {entry['write_id']}  {entry['key']}  {what}  {entry['source']}, "
-            f"{entry['trigger_context']}  trace {entry['trace_id']}")  # fmt: skip
-
-
-def _summary(value: Remembered) -> str:
-    return "nothing" if value is None else str(value.get("summary", value))
 
 
 def _value(text: str) -> Remembered:

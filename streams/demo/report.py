@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -44,11 +44,15 @@ def table(results: Sequence[Played]) -> Table:
     return result
 
 
-def show(console: Console, results: Sequence[Played]) -> None:
-    """The table, then each difference in words."""
+def show(console: Console, results: Sequence[Played], remembered: Mapping[str, Sequence[str]] | None = None) -> None:
+    """The table, then each difference in words, and what is remembered as `interlock memory history` shows it."""
     console.print(table(results))
     for played in results:
         for fault in played.faults:
             console.print(f"[red]{played.scenario.name}[/]: {fault}", highlight=False)
+    for key, entries in (remembered or {}).items():
+        console.print(f"interlock memory history {key}", highlight=False)
+        for entry in entries or ("nothing was ever written under it",):
+            console.print(f"  {entry}", highlight=False, soft_wrap=True, markup=False)
     right = sum(not played.faults for played in results)
     console.print(f"{right} of {len(results)} conversations came out as expected.", highlight=False)

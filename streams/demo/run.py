@@ -1,4 +1,4 @@
-"""The demo: a real broker, shop, gateway, worker and exporter as processes, and all scripted customers at once."""
+"""The demo: a real broker, shop, gateway, worker, exporter and keeper as processes, and all scripted customers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from streams.broker import EmbeddedKafka
 from streams.clock import fresh_id
 from streams.demo.children import Children, free_ports
 from streams.demo.report import show
+from streams.reader import KafkaSource
+from streams.replay.memory import read_register
+from streams.replay.memory_entries import entries_of, text_of
 from streams.scenario.format import Scenario, load_folder
 from streams.scenario.http import connected
 from streams.scenario.player import Played, play
@@ -32,15 +35,17 @@ PARTITIONS = 4  # enough to show several owners' partitions, and quick to create
 # The demo's deadlines, so that nobody waits two minutes for a follow-up. The product's own are in `Settings`.
 SHORT = {
     "window_ms": 6_000, "window_grace_ms": 1_000, "delivered_ms": 2_000, "displayed_ms": 4_000, "follow_up_ms": 4_000,
+    "session_gap_ms": 6_000,
 }  # fmt: skip
 
 
 def demo_settings(base: Settings, folder: Path, run: str) -> Settings:
     """Settings of one run: short deadlines, free ports, a folder of its own."""
-    gateway, shop, metrics, exporter = free_ports(4)
+    gateway, shop, metrics, exporter, keeper = free_ports(5)
     return base.model_copy(update={
         **SHORT, "data_dir": folder, "group": f"{base.group}-{run}",
         "gateway_port": gateway, "shop_port": shop, "metrics_port": metrics, "exporter_port": exporter,
+        "keeper_port": keeper,
         "gateway_url": f"http://127.0.0.1:{gateway}", "shop_url": f"http://127.0.0.1:{shop}",
     })  # fmt: skip
 
@@ -145,15 +150,27 @@ def run_demo(base: Settings, console: Console, folder: Path = SCENARIOS, *, keep
     with contextlib.ExitStack() as stack:
         settings = stack.enter_context(broker(base, demo_settings(base, data, run), console))
         children = stack.enter_context(Children(data / "logs", environment(settings)))
-        for name in ("shop", "gateway", "worker", "exporter"):
+        for name in ("shop", "gateway", "worker", "exporter", "keeper"):
             children.start(name, name)
         console.print(f"Playing {len(scenarios)} scripted customers against real processes; logs: {data / 'logs'}")
         results = asyncio.run(play_all(settings, scenarios, children))
-        show(console, results)
+        show(console, results, remembered(settings, results))
         _where(console, settings)
         if keep:
             _wait(console)
     return 1 if any(played.faults for played in results) else 0
+
+
+def remembered(settings: Settings, results: Sequence[Played]) -> dict[str, list[str]]:
+    """What `interlock memory history` shows of each key that a scenario says is remembered."""
+    shown = {}
+    with KafkaSource(settings) as source:
+        for one in (played.scenario for played in results if played.scenario.expect.remembers):
+            found = read_register(source, one.conversation)
+            for key in (f"{one.conversation}/{key}" for key in one.expect.remembers):
+                entries = entries_of(found.register.history(key), found.decisions, key)
+                shown[key] = [text_of(entry) for entry in entries]
+    return shown
 
 
 def _where(console: Console, settings: Settings) -> None:
@@ -161,7 +178,8 @@ def _where(console: Console, settings: Settings) -> None:
         f"Health windows are {settings.window_ms // 1000} s here (the product's are 300 s), and the delivery deadlines "
         f"are shortened too: by settings, for the demo only.\n"
         f"Metrics: worker http://127.0.0.1:{settings.metrics_port}/metrics, session health "
-        f"http://127.0.0.1:{settings.exporter_port}/metrics, gateway {settings.gateway_url}/metrics\n"
+        f"http://127.0.0.1:{settings.exporter_port}/metrics, gateway {settings.gateway_url}/metrics, "
+        f"keeper http://127.0.0.1:{settings.keeper_port}/metrics\n"
         f"Broker: {settings.bootstrap_servers}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas.step import Draft, Input
+from schemas.system import SystemEvent
 from streams.privacy import step as privacy
 from streams.runtime.deadletters import resume
 from streams.runtime.table import Row
@@ -16,9 +17,18 @@ def step(draft: Draft, cause: Input) -> None:
     event = cause.value
     if event is not None and not draft.conversation.startswith("~"):
         privacy.record(draft, event)
+    if event is not None and event.kind == "memory_restored":
+        _restored(draft, event)
     if event is not None and event.kind in _LOADED:
         version = event.data.get("version", "without a version")
         draft.reason(f"runtime.{event.kind}", f"{event.subject} {version}, by {event.by}", cause.id)
+
+
+def _restored(draft: Draft, event: SystemEvent) -> None:
+    """Which files the stores of a shop were restored from, and where what stood before is."""
+    files = ", ".join(str(one["file"]) for one in event.data.get("files", ()) if isinstance(one, dict))
+    told = f"{event.subject} from {files}, by {event.by}; before: {event.data.get('backup_before')}"
+    draft.reason("runtime.memory_restored", told, event.event_id)
 
 
 def row() -> Row:

@@ -60,8 +60,9 @@ class Table:
 def rows(settings: Settings, keys: KeyStore) -> tuple[Row, ...]:
     """The processor table; rows of one input topic run in this order inside one decision."""
     return identity.linked(
-        perception.row(settings, keys), recall.row(settings), planning.row(settings), tools.row(settings),
-        delivery.row(settings), feedback.row(settings), memory.row(settings, keys), session.row(settings), system.row(),
+        perception.row(settings, keys), recall.row(settings), memory.hearing(keys), planning.row(settings),
+        tools.row(settings), delivery.row(settings), feedback.row(settings), memory.row(settings, keys),
+        session.row(settings), system.row(),
     )  # fmt: skip
 
 

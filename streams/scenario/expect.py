@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from schemas.tools import PROFILE
 from streams.scenario.format import Expect, Outcome, Scenario
 
 # the topics that an observation is made of
 TOPICS = (
     "messages.normalized", "plans", "tools.results", "actions.outbound", "delivery.states", "human.requests",
-    "feedback.health",
+    "feedback.health", "memory.writes",
 )  # fmt: skip
 
 RANK = {"failed": -1, "queued": 0, "sent": 1, "delivered": 2, "displayed": 3, "read": 4}
@@ -58,6 +59,22 @@ class Observation:
         """Plan id to flow and last status, oldest plan first."""
         return {row["plan_id"]: (row["flow"], row["status"]) for row in self.of("plans")}
 
+    @property
+    def remembered(self) -> list[str]:
+        """`kind/subject` of each write that says what is known, oldest first."""
+        return [_subject(row["key"]) for row in self.of("memory.writes") if row["value_after"] is not None]
+
+    @property
+    def recalled(self) -> set[str]:
+        """`kind/subject` of what the store of facts gave back when a session started, by its write in the register.
+
+        The first session of a new customer gets nothing, so what is here was applied by a keeper and found again.
+        """
+        writes = {row["write_id"] for row in self.of("memory.writes")}
+        facts = [fact for row in self.of("tools.results") if row["tool"] == PROFILE
+                 for fact in row["data"].get("facts", ())]  # fmt: skip
+        return {fact["key"] for fact in facts if fact["write_id"] in writes}
+
     def done(self, kind: str) -> list[Row]:
         """The shop's effects of a kind (`refund`, `address`)."""
         return [row for row in self.effects if row["kind"] == kind]
@@ -76,6 +93,11 @@ class Observation:
             ("answered", bool(self.templates)),
         )
         return next((word for word, holds in verdicts if holds), "open")
+
+
+def _subject(key: str) -> str:
+    """`preference/carrier` of `shop/channel/sender/preference/carrier`."""
+    return "/".join(key.rsplit("/", 2)[-2:])
 
 
 def _subsequence(wanted: Sequence[str], found: Sequence[str]) -> str | None:
@@ -111,10 +133,19 @@ def _words(expect: Expect, seen: Observation) -> Iterator[str]:
         yield f"intent {intent} not understood in its turn; understood: {', '.join(seen.intents) or 'nothing'}"
 
 
+def _memory(expect: Expect, seen: Observation) -> Iterator[str]:
+    for key in expect.remembers:
+        if key not in seen.remembered:
+            yield f"{key} not remembered; remembered: {', '.join(seen.remembered) or 'nothing'}"
+    for key in expect.recalls:
+        if key not in seen.recalled:
+            yield f"{key} not recalled in a later session; recalled: {', '.join(sorted(seen.recalled)) or 'nothing'}"
+
+
 def differences(scenario: Scenario, seen: Observation) -> list[str]:
     """How it differs from what the script expects; empty when it came out right."""
     expect = scenario.expect
-    found = [*_effects(expect, seen), *_words(expect, seen)]
+    found = [*_effects(expect, seen), *_words(expect, seen), *_memory(expect, seen)]
     if seen.outcome != expect.outcome:
         found.insert(0, f"outcome {seen.outcome}, expected {expect.outcome}")
     if expect.delivery:

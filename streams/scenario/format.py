@@ -20,7 +20,13 @@ Ms = Annotated[int, Field(ge=0, le=3_600_000, description="milliseconds")]
 Outcome = Literal[
     "refunded", "address_changed", "answered", "explained", "handed_over", "abandoned", "cancelled", "open"
 ]  # fmt: skip
-Deadline = Literal["delivered", "displayed", "follow_up", "review", "window", "tool"]
+MemoryKey = Annotated[str, Field(pattern=r"^[a-z_]+/[^/]+$", description="kind/subject, as `preference/carrier`")]
+Deadline = Literal["delivered", "displayed", "follow_up", "review", "window", "tool", "session"]
+
+
+def setting_of(deadline: str) -> str:
+    """The setting that holds a deadline's length."""
+    return {"tool": "tool_timeout_ms", "session": "session_gap_ms"}.get(deadline, f"{deadline}_ms")
 
 
 class ScenarioError(InterlockError):
@@ -145,6 +151,8 @@ class Expect(Model):
     intents: tuple[Name, ...] = Field(default=(), description="as understood, in this order")
     refunds: tuple[Refund, ...] = ()
     address_changes: tuple[AddressChange, ...] = ()
+    remembers: tuple[MemoryKey, ...] = Field(default=(), description="kept of the customer in the register")
+    recalls: tuple[MemoryKey, ...] = Field(default=(), description="of it, what the stores gave to a later session")
     delivery: Literal["sent", "delivered", "displayed", "read"] | None = Field(
         default=None, description="the state that every message reaches at least"
     )

@@ -19,7 +19,7 @@ from schemas.people import HumanDecision
 from streams.clock import SystemClock, fresh_id
 from streams.gateway.access import bearer
 from streams.scenario.expect import Observation, Row, differences
-from streams.scenario.format import Fault, Scenario
+from streams.scenario.format import Fault, Scenario, setting_of
 from streams.scenario.player import Played, play
 from streams.scenario.reports import BY, REPORTED
 from streams.scenario.tail import TopicTail
@@ -214,7 +214,7 @@ class HttpWorld:
 
     def deadline(self, name: str) -> int:
         """See World."""
-        return int(getattr(self._ends.settings, "tool_timeout_ms" if name == "tool" else f"{name}_ms"))
+        return int(getattr(self._ends.settings, setting_of(name)))
 
     async def observe(self, scenario: Scenario) -> Observation:
         """See World: until it is as expected and quiet, or patience ends."""

@@ -18,7 +18,7 @@ from streams.intake import intake, staff_word
 from streams.runtime.local import LocalInterlock
 from streams.runtime.ports import Clock, Effect, Fact
 from streams.scenario.expect import TOPICS, Observation, Row
-from streams.scenario.format import Fault, Scenario
+from streams.scenario.format import Fault, Scenario, setting_of
 from streams.scenario.reports import BY, REPORTED
 from streams.settings import Settings
 
@@ -164,7 +164,7 @@ class MemoryWorld:
 
     def deadline(self, name: str) -> int:
         """See World."""
-        return int(getattr(self._settings, "tool_timeout_ms" if name == "tool" else f"{name}_ms"))
+        return int(getattr(self._settings, setting_of(name)))
 
     async def decide(self, conversation: str, fields: dict[str, Any]) -> None:
         """A person's word; its id counts up, so that a run is the same every time."""

@@ -52,8 +52,8 @@ def test_each_states_domain_degrade_path_and_alarm(one: Row | Domain) -> None:
 
 def test_no_part_and_no_alarm_is_there_twice() -> None:
     """The parts of the table and around it have a name and an alarm each (R-002-49)."""
-    assert {"perception", "planning", "tools", "delivery", "feedback", "memory", "identity", "session", "system",
-            "recall", "intake", "timers", "keeper"} == {one.name for one in STATED}  # fmt: skip
+    assert {"perception", "planning", "tools", "delivery", "feedback", "hearing", "memory", "identity", "session",
+            "system", "recall", "intake", "timers", "keeper"} == {one.name for one in STATED}  # fmt: skip
     assert len(STATED) == len({one.name for one in STATED}) == len({one.alarm.partition(":")[0] for one in STATED})
 
 
@@ -232,7 +232,7 @@ def test_delivery_a_channel_that_is_down_gets_three_attempts_then_a_person() -> 
     whole(body)
 
 
-@pytest.mark.parametrize("name", ["feedback", "memory", "session"])
+@pytest.mark.parametrize("name", ["feedback", "hearing", "memory", "session"])
 def test_what_nothing_depends_on_is_left_out_when_it_fails(name: str) -> None:
     """A step that raises on every record: the refund is done as ever, and what is missing is said (R-002-49)."""
 
@@ -245,13 +245,28 @@ def test_what_nothing_depends_on_is_left_out_when_it_fails(name: str) -> None:
         assert ["refund.confirm", "refund.in_review", "refund.success"] == _templates(person)[:3]
         assert [5_000] == [row["amount_fen"] for row in await person.ledger()]
         assert [] == [topic for topic in stand.lock.log.topics() if topic.endswith(".dlq")]
-        assert metrics.value(RULES, "runtime.step_left_out") > 3
+        assert metrics.value(RULES, "runtime.step_left_out") > (1 if name == "hearing" else 3)
+        writers = {one["source"] for one in person.values("memory.writes")}
+        assert {"hearing": {"assistant", "task_summary"}, "memory": {"customer"}}.get(
+            name, {"customer", "assistant", "task_summary"}) == writers  # fmt: skip
         if name == "feedback":
             assert [] == person.values("feedback.health")
-        elif name == "memory":
-            assert [] == person.values("memory.writes")
-        else:
+        elif name == "session":
             assert "state" == person.state["kind"], "the conversation stays open"
+
+    whole(body)
+
+
+def test_hearing_that_fails_is_not_claimed() -> None:
+    """What was not kept is not said to be noted: the customer is asked what they mean instead (R-004-15, R-002-49)."""
+
+    async def body(stand: Stand) -> None:
+        person = await stand.person("u-1")
+        await person.say("以后都发顺丰")
+        _broken(stand, "hearing")
+        await stand.lock.restart()
+        await person.say("以后不要顺丰")
+        assert ["memory.noted_parcels", "common.out_of_scope"] == _templates(person)[:2]
 
     whole(body)
 

@@ -83,6 +83,8 @@ PROMISES: tuple[Mutant, ...] = (
            "        hidden = None"),
     Mutant(9, "a key survives its destruction", "memory/sealing.py",
            "            del self._by_id[entry[0]]", "            self._by_owner[owner] = entry"),
+    Mutant(9, "a restored backup brings the forgotten back", "memory/restoring.py",
+           "    return when is None or at > when", "    return True"),
     Mutant(10, "what can't be read is dropped", "streams/runtime/judge.py",
            "            return self._dead(state, record, error), True", "            return None, True"),
     Mutant(10, "a partition stops in silence", "streams/runtime/partition.py",

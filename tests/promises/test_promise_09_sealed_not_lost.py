@@ -8,17 +8,26 @@ from pathlib import Path
 import orjson
 import pytest
 
-from memory.sealing import open_seal
+from memory.facts.embedded import EmbeddedFacts
+from memory.facts.port import Fact
+from memory.relations.embedded import EmbeddedRelations
+from memory.sealing import MemoryKeyStore, open_seal
 from memory.snapshots import SnapshotStore
 from schemas.events import ChannelEvent, MessageBody, RatingBody, Seal
 from schemas.state import Mark
+from streams.memory_backup import back_up
+from streams.memory_restore import files_of, opened
+from streams.memory_stores import MemoryStores
 from streams.metrics import Metrics
+from streams.privacy.search import Needles, in_files
+from streams.privacy.stores import clear_stores
 from streams.replay.letters import exact_bytes, letters
 from streams.replay.local import LocalSource
 from streams.runtime.checkpoint import SavedState
 from streams.runtime.ports import Outgoing
 from tests.promises.stand import Person, Stand, whole
 
+TIME = 1_767_578_400_000
 # numbers of no person: placeholders, a sample of the standard, and a test card
 CANARIES = {
     "phone": "13800000000", "abroad": "+44 20 7946 0958", "id_card": "11010519491231002X",
@@ -137,3 +146,26 @@ def test_destroying_the_key_is_forgetting() -> None:
         assert all((clear is None) == (owner == refund.conversation) for owner, clear in opened)
 
     whole(body)
+
+
+async def test_forgetting_outlives_a_backup(tmp_path: Path) -> None:
+    """A backup from before, wherever it was kept, brings nothing of a forgotten customer back (promise 9)."""
+    stores, keys = (
+        MemoryStores(EmbeddedFacts(tmp_path / "facts"), EmbeddedRelations(tmp_path / "r.db")),
+        MemoryKeyStore(),
+    )
+    gone, other = "demo/web/gone", "demo/web/other"
+    facts = [Fact("demo", name, "preference/carrier", "preference", f"words of {name}", f"w-{name}", "t", "s", TIME)
+             for name in (gone, other)]  # fmt: skip
+    await stores.facts.put(facts)
+    kept = await back_up(stores, tmp_path / "kept elsewhere", ["demo"], TIME, 20)
+    keys.forget(gone, TIME + 1)
+    await clear_stores(stores, [gone])
+
+    with opened(files_of([kept]), keys.forgotten, tmp_path / "backups") as restore:
+        await restore.carry_out(stores, list)
+
+    assert [other] == [hit.fact.customer for hit in await stores.facts.search("demo", "")]
+    await stores.close()
+    readable = in_files([tmp_path / "facts", tmp_path / "r.db", tmp_path / "backups"], Needles([gone, other]))
+    assert {other} == {value for _, value in readable}

@@ -8,9 +8,9 @@ from typing import Any
 from memory.facts.port import Fact
 from memory.register import Register
 from schemas.memory import MemoryWrite
-from streams.commands.memory import entries_of
 from streams.replay.local import LocalSource
 from streams.replay.memory import Found, decisions_for, read_register, trace_of
+from streams.replay.memory_entries import entries_of
 from tests.promises.stand import Person, Stand
 from tests.streams.keeping import Bench, real
 

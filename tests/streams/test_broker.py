@@ -19,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from streams.broker import EmbeddedKafka, bootstrap_of
 from streams.java import BrokerError, cache_dir, find_java, java_major, kafka_jars
 from streams.settings import Settings
+from tests.brokers import lives
 
 
 @pytest.fixture
@@ -165,21 +166,48 @@ def test_a_broker_that_dies_says_why(own: EmbeddedKafka, tmp_path: Path) -> None
         own.start()
 
 
+def _up(folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "INTERLOCK_DATA_DIR": str(folder), "INTERLOCK_BOOTSTRAP_SERVERS": "",
+                   "INTERLOCK_KEEPER_PORT": "0"}  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-m", "streams.cli", "up"], env=environment, text=True,
+                               stdout=subprocess.PIPE)  # fmt: skip
+    assert process.stdout is not None
+    assert "Kafka runs at 127.0.0.1:" in process.stdout.readline()
+    assert "A keeper applies what is remembered" in process.stdout.readline()
+    return process
+
+
 @pytest.mark.kafka
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_up_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    """`interlock up` says where Kafka is, stops it on a signal, and ends with status 0."""
-    environment = {**os.environ, "INTERLOCK_DATA_DIR": str(tmp_path), "INTERLOCK_BOOTSTRAP_SERVERS": ""}
-    command = [sys.executable, "-m", "streams.cli", "up"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert "Kafka runs at 127.0.0.1:" in process.stdout.readline()
-        pid = EmbeddedKafka(tmp_path).state
+    """`interlock up` says where Kafka is, runs a keeper, stops both on a signal, and ends with status 0."""
+    with _up(tmp_path) as process:
+        broker, keeper = EmbeddedKafka(tmp_path).state, int((tmp_path / "keeper.pid").read_text())
+        assert lives(keeper)
         process.send_signal(number)
 
         assert process.wait(60) == 0
-    assert pid is not None
-    assert not Path(f"/proc/{pid.pid}").exists()
+    assert broker is not None
+    assert not lives(broker.pid)
+    assert not lives(keeper)
+
+
+@pytest.mark.kafka
+def test_down_stops_what_a_killed_up_left_behind(tmp_path: Path) -> None:
+    """After kill -9 of `up` broker and keeper run on, and `down` ends both."""
+    with _up(tmp_path) as process:
+        broker, keeper = EmbeddedKafka(tmp_path).state, int((tmp_path / "keeper.pid").read_text())
+        process.kill()
+    assert broker is not None
+    assert lives(broker.pid)
+    assert lives(keeper)
+
+    done = _command(tmp_path, "down").stdout
+
+    assert "The keeper stopped." in done
+    assert "Kafka stopped." in done
+    assert not lives(broker.pid)
+    assert not lives(keeper)
 
 
 @pytest.mark.kafka

@@ -65,6 +65,7 @@ _ROWS: tuple[tuple[str, tuple[tuple[int, Status, int, int, int, int, int], ...]]
               (22, "shipped", 3_300, 0, 30, 3, 2))),
     ("refused", ((23, "delivered", 5_000, 0, 30, 0, 3),)),
     ("back", ((24, "delivered", 5_500, 0, 30, 1, 3),)),
+    ("remembers", ((25, "shipped", 3_300, 0, 30, 3, 2),)),
 )  # fmt: skip
 _GOLD = frozenset({"refund", "timeout", "many"})
 ITEMS = (

@@ -59,3 +59,13 @@ def test_a_word_inside_another_is_none() -> None:
     assert {} == _heard("always transfer it")
     assert {"carrier": "+sf"} == _heard("以后都用sf快递")
     assert isinstance(rules().staff_promises, re.Pattern)
+
+
+def test_every_name_is_words() -> None:
+    """A bare `no` in YAML is False: what a customer is shown must be text, in both languages."""
+    book = rules()
+    tables = [book.names, book.flows, book.outcomes, book.promises, *(one.options for one in book.subjects),
+              {one.name: one.names for one in book.subjects}]  # fmt: skip
+    shown = [text for table in tables for names in table.values() for text in (names["zh"], names["en"])]
+
+    assert [] == [text for text in shown if not isinstance(text, str) or not text]

@@ -77,7 +77,8 @@ def test_each_write_is_a_decision_with_its_reason() -> None:
         (diff,) = [
             one for one in person.values(DIFFS) if any(emit["topic"] == "memory.writes" for emit in one["emits"])
         ]
-        assert ["memory.write"] == [one["rule"] for one in diff["reasons"] if write["write_id"] in one["evidence"]]
+        named = [one["rule"] for one in diff["reasons"] if write["write_id"] in one["evidence"]]
+        assert ["memory.write", "planning.say"] == named
         assert any(change["path"].startswith("/memory/known") for change in diff["changes"])
 
     whole(body)

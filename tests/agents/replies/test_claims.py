@@ -83,3 +83,16 @@ def test_only_declared_parameters_leave() -> None:
     message = render(TEMPLATES, "refund.ask_reason", "zh", {**PARAMS, "secret": "x"}, Proofs())
 
     assert {"order_id": "1001"} == message.params
+
+
+def test_made_up_write_is_refused() -> None:
+    """That something is noted is said only of a write of this conversation's memory (R-004-15, R-004-16)."""
+    cited = [ref("w-1", "memory_write")]
+
+    noted = render(TEMPLATES, "memory.noted", "en", {"noted": "x"}, Proofs({}, cited, frozenset({"w-1"})))
+
+    assert "Noted: x." == noted.text
+    with pytest.raises(ClaimError, match="w-1, which is no write"):
+        render(TEMPLATES, "memory.noted", "en", {"noted": "x"}, Proofs({}, cited))
+    with pytest.raises(ClaimError, match="facts without evidence of kind memory_write"):
+        render(TEMPLATES, "memory.noted", "en", {"noted": "x"}, Proofs())

@@ -28,9 +28,10 @@ OUTCOME = "outcome: answered"
 def test_demo_shortens_deadlines_and_takes_free_ports() -> None:
     """Only the demo's settings are short; every part of it has a port and a folder of its own (R-002-40)."""
     settings = demo_settings(Settings(), Path("x"), "r1")
-    ports = {settings.gateway_port, settings.shop_port, settings.metrics_port, settings.exporter_port}
+    ports = {settings.gateway_port, settings.shop_port, settings.metrics_port, settings.exporter_port,
+             settings.keeper_port}  # fmt: skip
 
-    assert 4 == len(ports)
+    assert 5 == len(ports)
     assert SHORT["window_ms"] == settings.window_ms
     assert 300_000 == Settings().window_ms
     assert f"http://127.0.0.1:{settings.gateway_port}" == settings.gateway_url
@@ -58,6 +59,17 @@ def test_report_says_what_differs() -> None:
     assert "DIFFERS" in text
     assert "en-logistics: outcome open, expected answered" in text
     assert "1 of 2 conversations came out as expected." in text
+
+
+def test_report_shows_what_is_remembered() -> None:
+    """Each key that a scenario says is remembered, as `interlock memory history` shows it (R-004-10)."""
+    console = Console(record=True, width=200)
+
+    show(console, [], {"demo/web/u/preference/carrier": ["nothing -> SF [x]"], "demo/web/u/item/current": []})
+
+    text = console.export_text()
+    assert "interlock memory history demo/web/u/preference/carrier\n  nothing -> SF [x]" in text
+    assert "item/current\n  nothing was ever written under it" in text
 
 
 async def test_failure_beside_the_work_ends_it() -> None:
@@ -95,10 +107,14 @@ def _left_behind(data: Path) -> list[str]:
 @pytest.mark.kafka
 @pytest.mark.timeout(240)
 def test_demo_exits_1_when_an_outcome_differs_and_leaves_nothing(tmp_path: Path) -> None:
-    """One scenario comes out right, one is made to differ: table, exit status 1, and no process left."""
+    """Two scenarios come out right, one is made to differ: table, exit status 1, and no process left.
+
+    The memory is applied by the demo's keeper, found by a later session, and shown.
+    """
     folder = tmp_path / "scenarios"
     folder.mkdir()
     shutil.copy(SCENARIOS / "zh-refund-with-order.yaml", folder)
+    shutil.copy(SCENARIOS / "zh-remembers.yaml", folder)
     wrong = (SCENARIOS / "en-refund-status.yaml").read_text(encoding="utf-8").replace(OUTCOME, "outcome: refunded")
     (folder / "wrong.yaml").write_text(wrong, encoding="utf-8")
 
@@ -106,7 +122,8 @@ def test_demo_exits_1_when_an_outcome_differs_and_leaves_nothing(tmp_path: Path)
     output, _ = demo.communicate(timeout=200)
 
     assert 1 == demo.returncode, output
-    assert "1 of 2 conversations came out as expected." in output
+    assert "2 of 3 conversations came out as expected." in output
+    assert re.search(r"interlock memory history \S+/preference/carrier\n  .*nothing -> 快递偏好：顺丰", output)
     assert "en-refund-status: outcome answered, expected refunded" in output
     assert re.search(r"Metrics: worker http://127\.0\.0\.1:\d+/metrics", output)
     assert [] == _left_behind(tmp_path / "data")
@@ -119,7 +136,7 @@ def test_ctrl_c_ends_the_demo_and_all_of_its_processes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     demo = _demo(SCENARIOS, data)
     end = time.monotonic() + 120
-    while not (data / "demo" / "logs" / "exporter.log").exists() and time.monotonic() < end:
+    while not (data / "demo" / "logs" / "keeper.log").exists() and time.monotonic() < end:
         time.sleep(0.2)
 
     demo.send_signal(signal.SIGINT)

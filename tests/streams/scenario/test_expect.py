@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from schemas.tools import PROFILE
 from streams.scenario.expect import Observation, Row, differences
 from streams.scenario.format import Expect, Refund, Say, Scenario
 
@@ -126,3 +127,34 @@ def test_health_counts_by_last_revision() -> None:
     assert ["health 20 outside 80..100"] == differences(
         _scenario(health=(80, 100)), _seen("x", feedback_health=scores[:1])
     )
+
+
+def _write(number: int, key: str, after: Any = "x") -> Row:
+    return {"write_id": f"w-{number}", "key": f"demo/web/c-1/{key}", "value_after": after}
+
+
+def _profile(*facts: Row) -> Row:
+    return {"tool": PROFILE, "data": {"facts": list(facts)}}
+
+
+def test_what_is_remembered_is_what_the_register_says() -> None:
+    """A key counts when it was written with a value, by kind and subject (R-004-08)."""
+    seen = _seen("greeting", memory_writes=[_write(1, "preference/carrier"), _write(2, "item/current", None)])
+
+    assert [] == differences(_scenario(remembers=("preference/carrier",)), seen)
+    assert ["item/current not remembered; remembered: preference/carrier"] == differences(
+        _scenario(remembers=("item/current",)), seen
+    )
+
+
+def test_what_is_recalled_came_from_the_stores() -> None:
+    """A fact of a session's profile counts by its write in the register; what nobody applied is not recalled."""
+    writes = [_write(1, "preference/carrier")]
+    fact = {"key": "preference/carrier", "write_id": "w-1"}
+    wanted = _scenario(recalls=("preference/carrier",))
+
+    assert [] == differences(wanted, _seen("hi", memory_writes=writes, tools_results=[_profile(), _profile(fact)]))
+    for facts in ([], [{**fact, "write_id": "w-9"}]):
+        assert ["preference/carrier not recalled in a later session; recalled: nothing"] == differences(
+            wanted, _seen("hi", memory_writes=writes, tools_results=[_profile(*facts)])
+        )

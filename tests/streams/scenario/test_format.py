@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from streams.scenario.format import Recall, Say, Scenario, ScenarioError, Wait, load, load_folder, parse, refuse_unknown
+from streams.scenario.format import (
+    Deadline,
+    Recall,
+    Say,
+    Scenario,
+    ScenarioError,
+    Wait,
+    load,
+    load_folder,
+    parse,
+    refuse_unknown,
+    setting_of,
+)
+from streams.settings import Settings
 
 HEAD = "name: one\ntitle: One\nlanguage: en\nsender: c-1\n"
 TAIL = "expect:\n  outcome: answered\n"
@@ -141,3 +155,9 @@ expect:
   outcome: open
   says: [refund.confirm]
 """
+
+
+def test_every_deadline_has_its_setting() -> None:
+    """What a scenario can wait for is a setting of the product, in milliseconds."""
+    for name in get_args(Deadline):
+        assert isinstance(getattr(Settings(), setting_of(name)), int)
