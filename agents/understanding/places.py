@@ -63,6 +63,7 @@ _NO = re.compile(
     r"\s*(?:不对|不是的?|错了|写错了?|有误|no\b|wrong\b|not that\b)[,。;!. ]*"
     r"(?:应该|要|改)?(?:是|成)?(?:it'?s|it should be|should be)?\s*", FLAGS
 )  # fmt: skip
+_FRAGMENT = re.compile(r"(?:[A-Za-z0-9一二三四五六七八九十]{1,5}(?:号楼?|楼|室|单元|栋|幢|层|座))+", FLAGS)
 _LEAD = re.compile(
     r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+",
     FLAGS,
@@ -83,14 +84,18 @@ def addresses(text: str, *, expected: bool = False, confirming: bool = False) ->
     for pattern in (_ZH_CUE, _EN_CUE, _ZH_PLAIN, _EN_PLAIN, _ZH_REGION):
         for match in islice(pattern.finditer(text), MOST):
             hit = _trimmed(match["place"], match.start("place"))
-            if hit and likely(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]) and not _NO_PLACE.match(hit[1]):
+            if not hit or _FRAGMENT.fullmatch(hit[1]) or _ORDER_ONLY.fullmatch(hit[1]) or _NO_PLACE.match(hit[1]):
+                continue
+            if likely(hit[1]):
                 yield hit
                 return
     no = _NO.match(text) if confirming else None
     start = no.end() if no else 0
     if (expected or no) and len(text) <= _LONGEST and not _ASKS_BACK.search(text):
         hit = _trimmed(text[start:], start)
-        if hit and len(hit[1]) >= 4 and likely(hit[1]) and not _ORDER_ONLY.fullmatch(hit[1]):
+        # "不对，是200号": of an address that it corrects we know no part; it is asked for as a whole
+        part = hit is None or len(hit[1]) < 4 or _FRAGMENT.fullmatch(hit[1]) or _ORDER_ONLY.fullmatch(hit[1])
+        if hit and not part and likely(hit[1]):
             yield hit
 
 

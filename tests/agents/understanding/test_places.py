@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents.understanding.port import Expects
 from tests.agents.understanding.reader import filled, read, slots
 
 
@@ -98,3 +99,10 @@ def test_an_order_beside_an_address_is_no_part_of_it(text: str, address: str | N
     """What is sent goes to the place alone, and the order that stands behind it is still the order (F07)."""
     slots = read(text).wishes[0].slots
     assert (address, order) == (slots.address, slots.order_id)
+
+
+@pytest.mark.parametrize("text", ["不对，是200号", "应该是5楼502室", "改成200号", "200号"])
+@pytest.mark.parametrize("expects", ["address", "confirm"])
+def test_a_part_of_an_address_is_none(text: str, expects: Expects) -> None:
+    """Nothing can be sent to "200号": the whole address is asked for."""
+    assert all(wish.slots.address is None for wish in read(text, expects, "change_address").wishes)
