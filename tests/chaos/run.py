@@ -49,11 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=0, help="kills at random moments after the named points")
     parser.add_argument("--seed", type=int, default=0, help="of the random moments; 0: from the clock, printed")
-    parser.add_argument("--only", default="", help="names of phases, split by commas")
+    parser.add_argument("--only", default="", help="names of phases, split by commas; none: only kills")
     parser.add_argument("--keep", type=Path, default=None, help="keep logs and broker data in this folder")
     chosen = parser.parse_args(arguments)
     seed = chosen.seed or now_ms() % 1_000_000
-    unknown = set(filter(None, chosen.only.split(","))) - phases().keys()
+    unknown = set(filter(None, chosen.only.split(","))) - phases().keys() - {"none"}
     if unknown:  # a run of nothing would pass
         parser.error(f"no such phase: {', '.join(sorted(unknown))}; there are {', '.join(phases())}")
     wanted = {name: phase for name, phase in phases().items() if not chosen.only or name in chosen.only.split(",")}
