@@ -19,7 +19,12 @@ _CUED = re.compile(
     r"[\s:#=\"'是为]*(?:number |is |no |of )?(?P<id>(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{4,20})" + _RIGHT,
     FLAGS,
 )
-_OD = re.compile(_LEFT + r"(?P<id>O ?D ?[0-9]{6,18}|W ?[0-9]{7})" + _RIGHT, FLAGS)  # "O D 100001" was said
+_OD = re.compile(_LEFT + r"(?P<id>O ?D(?: ?[0-9]){6,18}|W ?[0-9]{7})" + _RIGHT, FLAGS)  # "O D 100001" was said
+_SPELT = re.compile(  # digit by digit
+    r"(?:订单(?:的?编?号码?)?|单号|编号|\borders?(?: ?(?:numbers?|num|no\.?|id))?|#)[\s:#是]*(?:is )?"
+    r"(?P<id>[0-9](?: [0-9]){3,19})" + _RIGHT,
+    FLAGS,
+)
 _LONG = re.compile(_LEFT + r"(?P<id>(?=[A-Za-z0-9]*[0-9]{4})[A-Za-z0-9]{10,20})" + _RIGHT, FLAGS)
 _GROUPED = re.compile(r"(?<![0-9\-])(?P<id>[0-9]{4}(?:[ \-][0-9]{4}){2,4})(?![0-9\-])")
 _LISTED = 1_000  # numbers of one customer's orders lie nearer to each other than this; groups of one number rarely do
@@ -57,7 +62,7 @@ def orders(text: str, closed: Sequence[Span]) -> Iterator[Hit]:
     taken = list(closed)
     hits: list[Hit] = []
     # The surest shape first: what it takes, a looser one can't read differently.
-    for pattern in (_CUED, _OD, _GROUPED, _LONG, _BARE):
+    for pattern in (_CUED, _SPELT, _OD, _GROUPED, _LONG, _BARE):
         for match in pattern.finditer(text):
             start, end = match.span("id")
             if any(start < right and left < end for left, right in taken) or _STREET.match(text, end):

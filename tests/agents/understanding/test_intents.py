@@ -205,3 +205,16 @@ def test_an_order_is_cancelled_and_not_what_is_under_way(text: str) -> None:
 def test_a_cancellation_without_an_order_stops_what_is_under_way() -> None:
     """Under an open flow "cancel it" means the flow, also beside its order (F17)."""
     assert "stop" in intents("单号1001，取消吧", flow="refund")
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("收货人改成李雷", "change_address"), ("change recipient to someone else", "change_address"),
+        ("I want 20 dollars back", "refund"), ("明天能到吗", "logistics"), ("where is it", "logistics"),
+        ("没事了", "thanks"), ("没别的了", "thanks"), ("that's all", "thanks"), ("没问题", "confirm"),
+    ],
+)  # fmt: skip
+def test_everyday_wordings_are_known(text: str, intent: str) -> None:
+    """Short sentences that customers write every day (R-002-03)."""
+    assert intent == intents(text)[0]

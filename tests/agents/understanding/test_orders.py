@@ -109,3 +109,12 @@ def test_several_numbers_and_groups_of_one_are_told_apart(text: str, numbers: li
 def test_counts_and_years_are_no_orders(text: str) -> None:
     """A count of pieces or points, a bound and a year are no order (case F07)."""
     assert [] == values(text, "order_id")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("refund OD 1 0 0 0 0 1 please", "OD100001"), ("order # 1 0 0 1", "1001"), ("查订单 1 0 0 1", "1001")],
+)
+def test_a_number_that_is_spelt_out_is_one(text: str, number: str) -> None:
+    """Digit by digit, as recognisers write what was said (F05, F11)."""
+    assert number == read(text).wishes[0].slots.order_id
