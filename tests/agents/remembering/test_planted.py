@@ -57,7 +57,8 @@ def _unplanted(person: Person) -> None:
         assert write["key"].split("/")[3] not in ("preference", "address")
 
 
-@pytest.mark.parametrize("change", [lambda text: text + PLANTED, lambda _: PLANTED, lambda text: text], ids=str)
+@pytest.mark.parametrize("change", [lambda text: text + PLANTED, lambda _: PLANTED, lambda text: text],
+                         ids=["behind", "instead", "none"])  # fmt: skip
 @pytest.mark.parametrize(
     "said", [(WISH, "确认"), ("我要退款", "不知道订单号", "1", "太大了", "确认"), ("订单1001到哪了",)]
 )

@@ -127,7 +127,7 @@ async def test_a_server_without_functions_is_read_by_its_words() -> None:
     (Told({"error": "x"}, 503), "http_503"), (Told({"error": "x"}, 401), "http_401"), (Told(b"<html>"), "bad_answer"),
     (Told({"choices": []}), "bad_answer"), (Told({"choices": [{"message": None}]}), "bad_answer"),
     (Told(b"[1]"), "bad_answer"), (Told(b"x" * (MAX_ANSWER + 1)), "too_long"), (Told(b"", 302), "bad_answer"),
-], ids=str)  # fmt: skip
+], ids=range(8))  # fmt: skip
 async def test_no_answer_is_a_failure(told: Told, expected: str) -> None:
     """Whatever the server does instead of answering, one fact says so, and nothing is asked again and again."""
     with stub(told) as server:
