@@ -26,7 +26,10 @@ def step(draft: Draft, cause: Input) -> None:
 
 def _restored(draft: Draft, event: SystemEvent) -> None:
     """Which files the stores of a shop were restored from, and where what stood before is."""
-    files = ", ".join(str(one["file"]) for one in event.data.get("files", ()) if isinstance(one, dict))
+    named = event.data.get("files")
+    files = ", ".join(
+        str(one.get("file")) for one in (named if isinstance(named, list) else ()) if isinstance(one, dict)
+    )
     told = f"{event.subject} from {files}, by {event.by}; before: {event.data.get('backup_before')}"
     draft.reason("runtime.memory_restored", told, event.event_id)
 

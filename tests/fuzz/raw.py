@@ -27,6 +27,7 @@ _AT_THE_EDGE: Mapping[str, Expect] = {
     **dict.fromkeys(("no_key", "bad_key", "other_partition", "system_key"), Expect.HANDLED),
     "missing_field": Expect.HANDLED,  # it is the id, and the envelope has one
 }  # fmt: skip
+_STRUCTURED = ("content-type", b"application/cloudevents+json")
 BETWEEN = 30
 BIG_EVERY = 200
 WAIT_S = 45.0
@@ -70,6 +71,8 @@ class Foreign:
                 case = maker.rng.choice(kinds)(maker, partition)
             expect = _AT_THE_EDGE.get(case.kind)
             case = case if expect is None else replace(case, expect=expect, codes=frozenset())
+            if _STRUCTURED in case.headers and case.codes:  # here it is one, and lacks all attributes
+                case = replace(case, codes=frozenset({"missing_field"}))
             yield case
             bad += case.expect is not Expect.HANDLED
             if bad % BETWEEN == 0:
