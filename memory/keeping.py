@@ -71,9 +71,10 @@ def _stated(write: MemoryWrite, value: dict[str, Any] | None, *, active: bool) -
                         at=int(value.get("at") or write.timestamp), write_id=write.write_id, trace_id=write.trace_id,
                         written_at=write.timestamp, fields=fields, id=relation_id, active=active)  # fmt: skip
 
-    # an order that a task was carried out for is the customer's: the shop checked it before
+    # an order that a task was carried out for is the customer's: the shop checked it before. Each fact states it for
+    # itself, so that one which is taken back leaves what another one still states
     if key.kind in ("problem", "order") and order is not None and value.get("outcome", "done") == "done":
-        yield relation("MADE_ORDER", user, order)
+        yield relation("MADE_ORDER", user, order, key.name)
     if key.kind == "complaint":
         complaint = Node("Complaint", key.subject, {"reason": str(value.get("about") or "other"),
                                                     "note": str(value.get("summary") or "")})  # fmt: skip

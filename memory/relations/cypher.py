@@ -82,6 +82,8 @@ PATH = """
 CALL () {
   MATCH (u:User {shop: $shop, customer: $customer})-[r:MADE_ORDER|FILED_COMPLAINT]->(n)
   WHERE r.active AND r.at >= $since AND r.at < $until
+  WITH n, r ORDER BY r.at DESC, r.key
+  WITH n, head(collect(r)) AS r
   RETURN r, n, null AS checked
   UNION ALL
   MATCH (n:Complaint {shop: $shop, customer: $customer})-[r:TRIGGERED_QUALITY_CHECK]->(checked)

@@ -45,6 +45,16 @@ def test_an_order_of_a_task_that_failed_is_nobodys() -> None:
     assert [] == stated(write("problem/p", None, failed))
 
 
+def test_each_fact_states_the_order_for_itself() -> None:
+    """A rollback of one problem with an order does not end what another one states (R-004-11, case J09)."""
+    value = {"summary": "x", "order_id": "1001", "outcome": "done"}
+    stating = [next(iter(relations_of(write(name, None, value)))) for name in ("problem/p1", "problem/p2")]
+    (ended,) = relations_of(write("problem/p1", value, None))
+
+    assert 2 == len({one.id for one in stating})
+    assert (stating[0].id, False) == (ended.id, ended.active)
+
+
 def test_a_value_that_is_gone_is_an_inactive_fact() -> None:
     """Nothing is deleted: the trail keeps what was known, as what no longer holds (case J07)."""
     gone = fact_of(write("preference/carrier", {"summary": "carrier: sf", "choice": ["sf"]}, None))

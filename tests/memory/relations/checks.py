@@ -79,6 +79,22 @@ async def whole_path(store: RelationStore, shop: Shop, _folder: Path) -> None:
     assert expected == await path(store, shop)
 
 
+async def stated_twice(store: RelationStore, shop: Shop, _folder: Path) -> None:
+    """An order that two facts state is one step, of the newer; taken back by one of them it still stands (J09)."""
+    first, second = shop.order(id="problem/p1"), shop.order(id="problem/p2")
+    await store.merge([first, second, shop.order("OD2", id="problem/p1")])
+    assert [("OD2", None), ("OD1", second.write_id)] == [
+        (step.node.id, step.write_id if step.node.id == "OD1" else None) for step in await path(store, shop)
+    ]
+
+    await store.merge([shop.order(id="problem/p2", active=False)])
+    assert {"OD1": first.write_id} == {
+        step.node.id: step.write_id for step in await path(store, shop) if step.node.id == "OD1"
+    }
+    await store.merge([shop.order(id="problem/p1", active=False)])
+    assert ["OD2"] == [step.node.id for step in await path(store, shop)]
+
+
 async def window(store: RelationStore, shop: Shop, _folder: Path) -> None:
     """The window begins at its first millisecond and ends before its last; what is beyond is left out (R-002-19)."""
     times = {"before": START - 1, "first": START, "last": END - 1, "after": END}
@@ -320,7 +336,8 @@ def _node(label: str) -> Node:
 
 
 CHECKS = (
-    whole_path, window, marked_down, repeated, several_writers, older_write, same_key_in_one_batch, taken_back,
+    whole_path, stated_twice, window,
+    marked_down, repeated, several_writers, older_write, same_key_in_one_batch, taken_back,
     fields_of_a_node, hostile_names, hostile_values, what_the_schema_refuses, exact_customer, apart, limited,
     backup_and_restore, bad_backups, every_kind,
 )  # fmt: skip
