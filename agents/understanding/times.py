@@ -47,13 +47,15 @@ _SECONDS = {
 _WORDS_EN = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
              "nine": 9, "ten": 10, "fourteen": 14, "thirty": 30, "couple of": 2, "few": 3}  # fmt: skip
 
+_DIGIT = "[0-9A-Za-z零〇一二三四五六七八九十幺两百千]"  # 618 and 六一 inside a number are no feast
 _PART_ZH = "凌晨|清晨|早上|上午|中午|下午|傍晚|晚上|夜里"
 _CLOCK_ZH = rf"(?P<hour>{_N})点(?:(?P<half>半)|(?P<quarter>[一三])刻|钟|(?P<minute>{_N})分?(?![0-9个件天]))?"
 _SIDE_ZH = "(?P<side>之?以?前|之?以?后)"
 _ZH = re.compile(
     rf"(?:(?:(?P<year>[0-9]{{4}})年|(?P<past>去年|前年|今年|明年))?(?P<month>{_N})月(?:(?P<day>{_N})[日号]?|(?P<edge>底|初))?"
     rf"|(?P<named>{'|'.join(sorted(_DAYS_ZH, key=len, reverse=True))})"
-    rf"|(?P<feast>{'|'.join(sorted(_FEASTS, key=len, reverse=True))})(?:节|那天|当天|期间)?(?![0-9])"
+    rf"|(?<!{_DIGIT})(?P<feast>{'|'.join(sorted(_FEASTS, key=len, reverse=True))})(?!{_DIGIT})"
+    r"(?:节|那天|当天|期间)?(?![0-9])"
     rf"|(?P<week>上上|上|这|本|下下|下)个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天末])?"
     rf"|(?:周|星期|礼拜)(?P<this>[一二三四五六日天])"
     rf"|(?P<moon>上上|上|这|本|下)个?月(?:(?P<moonday>{_N})[日号]|(?P<moonedge>底|初))?|(?P<yearonly>去年|前年|今年|明年)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.agents.understanding.reader import filled, read, slots, spans, values
 
@@ -118,3 +120,35 @@ def test_counts_and_years_are_no_orders(text: str) -> None:
 def test_a_number_that_is_spelt_out_is_one(text: str, number: str) -> None:
     """Digit by digit, as recognisers write what was said (F05, F11)."""
     assert number == read(text).wishes[0].slots.order_id
+
+
+@pytest.mark.parametrize("number", ["500618", "810618", "618500", "106186", "20261111", "100121"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我要退款，订单号{}，衣服太大了",
+        "退{}",
+        "订单{}到哪了",
+        "帮我查一下{}的物流",
+        "refund {} please",
+        "退{}吧，不想要了",
+    ],
+)
+def test_a_feast_inside_a_number_is_none(text: str, number: str) -> None:
+    """The digits of a shopping day, 618, inside an order number leave it an order number (F07)."""
+    assert number == read(text.format(number)).wishes[0].slots.order_id
+
+
+def test_a_feast_inside_spoken_digits_is_none() -> None:
+    """The words of a feast, 六一, inside spoken digits leave them a number (F11); beside other words it is a day."""
+    assert "500618" == read("订单号五零零六一八到哪了").wishes[0].slots.order_id
+    assert "六一" == read("六一买的东西到哪了").time_reference
+    assert "618" == read("618买的东西到哪了").time_reference
+
+
+@pytest.mark.slow
+@given(st.integers(1_000, 9_999_999_999))
+def test_any_number_behind_its_cue_is_the_order(number: int) -> None:
+    """Whatever its digits: one of 11 or more may be a phone or a card, which is masked first (F07)."""
+    for text in ("我要退款，订单号{}，衣服太大了", "订单{}到哪了", "I want a refund for order {}, it broke"):
+        assert str(number) == read(text.format(number)).wishes[0].slots.order_id
