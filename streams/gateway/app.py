@@ -68,6 +68,7 @@ class Gateway:
         self.spool = Spool() if spool is None else spool  # an empty one is false
         channels = load(settings)
         self._access = access = Access(settings.producer_key_file, channels)
+        self._sent = frozenset(name for name, one in channels.items() if one.sender)  # else a browser shows what we say
         gone = functools.partial(self._gone, "event")
         self._desk = Desk(functools.partial(self._publish, "event"), keys, access, gone)
         self._channels = Mounted(channels, Courier(self._publisher, self.spool), keys, clock, self.metrics, access)
@@ -133,6 +134,8 @@ class Gateway:
         conversation, receipt = reading.read_addressed(Receipt, await reading.read_json(request))
         if receipt.source != "client":  # what a browser saw it may say; a vendor and our own sender are services
             self._access.need(request.headers, "publish", f"a receipt of source {receipt.source}")
+        if (channel := conversation.split("/")[1]) in self._sent:
+            self._access.need(request.headers, "publish", f"a receipt of {channel}, which has a sender of its own,")
         await self._publish("receipt", Fact("delivery.receipts", conversation, receipt.receipt_id, receipt))
         return JSONResponse({"receipt_id": receipt.receipt_id}, 202)
 

@@ -45,6 +45,8 @@ PRIVILEGED = {
     "a binary CloudEvent": ("/v1/cloudevents", CLOUD["data"], BINARY, ORDERS),
     "CloudEvents": ("/v1/cloudevents", [CLOUD], BATCHED, ORDERS),
     "a vendor's receipt": ("/v1/receipts", RECEIPT, {}, ORDERS),
+    "a client's of a channel that sends itself": (
+        "/v1/receipts", {**RECEIPT, "conversation": "acme/wechat/u-1", "source": "client"}, {}, ORDERS),
     "our own receipt": ("/v1/receipts", {**RECEIPT, "source": "sender"}, {}, ORDERS),
     "a takeover": ("/v1/decisions", DECISION, {}, DESK),
     "a message of ours": ("/v1/outbox", SENT, {}, WORKER),
