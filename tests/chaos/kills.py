@@ -70,6 +70,8 @@ async def _round(run: Run, workers: list[Process], chance: random.Random, name: 
         await asyncio.sleep(chance.uniform(*BETWEEN_S))
         this.deaths.append(await _kill_one(run, report, workers, chance))
     await asyncio.sleep(BETWEEN_S[1])
+    if coming.done():  # by an error alone: without customers all that is checked would pass
+        coming.result()
     coming.cancel()
     await asyncio.to_thread(_recoveries, run, report, this)
     run.settle(report, Load(this.name, this.scenarios, this.starts, this.tasks))

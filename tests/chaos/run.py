@@ -54,9 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     seed = chosen.seed or now_ms() % 1_000_000
     unknown = set(filter(None, chosen.only.split(","))) - phases().keys() - {"none"}
-    if unknown:  # a run of nothing would pass
+    if unknown:
         parser.error(f"no such phase: {', '.join(sorted(unknown))}; there are {', '.join(phases())}")
     wanted = {name: phase for name, phase in phases().items() if not chosen.only or name in chosen.only.split(",")}
+    if not wanted and not chosen.kills:
+        parser.error("neither a phase nor a kill is asked for: a run of nothing would pass")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends with us
     with stand(chosen.keep) as made:
         logging.basicConfig(filename=made.folder / "customers.log", level=logging.INFO, force=True)

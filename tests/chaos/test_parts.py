@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -12,7 +15,7 @@ import pytest
 
 from schemas.topics import INPUT_TOPICS
 from streams.runtime.crashpoints import POINTS as KNOWN
-from tests.chaos import evidence, run
+from tests.chaos import evidence, kills, run
 from tests.chaos.checks import Violation
 from tests.chaos.customers import WAVE, stock, wave
 from tests.chaos.kills import Death, _stood_still
@@ -123,6 +126,23 @@ async def test_a_phase_that_slipped_once_is_excused(second: list[str], *, excuse
 
     assert ["commit-before-repeated"] == [one.name for one in runner.reports]
     assert excused == first.passed
+
+
+@pytest.mark.parametrize("only", ["none", ","])
+def test_a_run_of_nothing_is_refused(only: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a phase and a kill nothing could fail (promise 10)."""
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--only", only])
+    assert "a run of nothing would pass" in capsys.readouterr().err
+
+
+async def test_a_round_without_customers_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the customers' side breaks, kills among nobody prove nothing (promise 10)."""
+    monkeypatch.setattr(kills, "BETWEEN_S", (0.0, 1.0))
+    monkeypatch.setattr(evidence, "ends", lambda _settings: {})
+    runner = Run(cast("Stand", SimpleNamespace(settings=None, folder=Path("/nowhere"))), cast("HttpWorld", None), print)
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        await kills._round(runner, [], random.Random(1), "kills-1", 0)
 
 
 def test_a_violation_has_no_excuse() -> None:
