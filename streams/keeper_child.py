@@ -37,11 +37,11 @@ class KeeperChild:
                        "INTERLOCK_DATA_DIR": str(self._data_dir.resolve())}  # fmt: skip
         with self.log_file.open("wb") as log, self._pid_file.open("a+") as held:
             fcntl.flock(held, fcntl.LOCK_EX)  # the child inherits the lock and has it until it ends, however it ends
+            held.truncate(0)  # from the lock on, nobody takes the one before for its holder
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "streams.cli", "keeper"], env=environment, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=subprocess.STDOUT, start_new_session=True, pass_fds=[held.fileno()],
             )  # fmt: skip
-            held.truncate(0)
             held.write(str(self._process.pid))
 
     def ended(self) -> str | None:
@@ -74,7 +74,7 @@ class KeeperChild:
             if held is None:
                 return None
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: who looks, too, is no keeper
             except BlockingIOError:
                 return int(held.read() or 0) or None
             return None

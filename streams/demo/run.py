@@ -54,7 +54,7 @@ def environment(settings: Settings) -> dict[str, str]:
     """The settings as a child reads them."""
     values = settings.model_dump(mode="json", exclude_none=True)
     return {
-        f"INTERLOCK_{name.upper()}": orjson.dumps(value).decode() if isinstance(value, dict) else str(value)
+        f"INTERLOCK_{name.upper()}": orjson.dumps(value).decode() if isinstance(value, dict | list) else str(value)
         for name, value in values.items()
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -75,6 +76,18 @@ def test_a_number_that_was_left_in_the_file_ends_no_stranger(tmp_path: Path) -> 
         (tmp_path / "keeper.pid").write_text(str(stranger.pid))
 
         assert not KeeperChild(tmp_path).stop()
+        assert stranger.poll() is None
+        stranger.communicate(b"\n")
+
+
+def test_who_looks_at_the_same_time_is_no_keeper(tmp_path: Path) -> None:
+    """Two commands that look for a keeper see no holder in each other, and end nobody by a stale number."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        (tmp_path / "keeper.pid").write_text(str(stranger.pid))
+        with (tmp_path / "keeper.pid").open() as other:
+            fcntl.flock(other, fcntl.LOCK_SH)  # as a look takes it
+
+            assert not KeeperChild(tmp_path).stop()
         assert stranger.poll() is None
         stranger.communicate(b"\n")
 

@@ -39,7 +39,8 @@ def test_demo_shortens_deadlines_and_takes_free_ports() -> None:
 
 def test_children_read_the_settings_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment that a child gets gives it the same settings."""
-    settings = demo_settings(Settings(), Path("x"), "r1")
+    base = Settings(channel_dirs=(Path("a b"), Path("c")), tool_urls={"crm_url": "http://crm"})
+    settings = demo_settings(base, Path("x"), "r1")
     for name, value in environment(settings).items():
         monkeypatch.setenv(name, value)
 
