@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from streams.memory_stores import MemoryStores
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Whoever makes, restores or clears backups below `folder` does it with nobody else at that (promise 9).
+
+    Else a customer who is forgotten meanwhile comes back by what the other one had read before.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.warning("another command is at work on %s: waiting for its end", folder)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 async def back_up(stores: MemoryStores, folder: Path, shops: Iterable[str], now_ms: int, keep: int,

@@ -33,6 +33,7 @@ from schemas.errors import InterlockError
 from schemas.memory import MemoryWrite
 from schemas.partition import system_conversation
 from schemas.system import SystemEvent
+from streams.memory_backup import alone
 from streams.memory_stores import MemoryStores
 from streams.runtime.ports import Fact as Published
 from streams.runtime.ports import Outgoing
@@ -173,14 +174,15 @@ def _file(path: Path) -> File:
 def opened(files: Sequence[File], forgotten: Forgotten, backups: Path) -> Iterator[Restore]:
     """All files, read and found whole before anything is changed; what is made of them goes at the end.
 
+    Meanwhile nobody else is at work on the backups: who is forgotten is cleared behind the restore, or left out of it.
     Raises FactsError or RelationsError for a file that is torn, of another kind, or another shop's.
     """
-    backups.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=backups, prefix=".restore-"))  # hidden there, forgetting finds one left behind
-    try:
-        yield Restore([_first(file, forgotten, folder) for file in files], forgotten, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with alone(backups):
+        folder = Path(tempfile.mkdtemp(dir=backups, prefix=".restore-"))  # there forgetting finds one left behind
+        try:
+            yield Restore([_first(file, forgotten, folder) for file in files], forgotten, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _first(file: File, forgotten: Forgotten, folder: Path) -> Contents:

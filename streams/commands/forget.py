@@ -91,14 +91,13 @@ def _forget(settings: Settings, source: LogSource, keys: KeyStore, found: Plan, 
 
 async def _clear(settings: Settings, conversations: Sequence[str]) -> tuple[int, int, int]:
     from streams.memory_stores import open_stores
-    from streams.privacy.stores import clear_backups, clear_stores
+    from streams.privacy.stores import clear
 
     stores = open_stores(settings)
     try:
-        facts, relations = await clear_stores(stores, conversations)
+        return await clear(stores, settings.data_dir / "backups", conversations)
     finally:
         await stores.close()
-    return facts, relations, await clear_backups(settings.data_dir / "backups", conversations)
 
 
 def _wait(source: LogSource, found: Plan) -> None:

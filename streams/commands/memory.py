@@ -137,8 +137,9 @@ def restore(
 def backups_() -> None:
     """List the full backups of the stores, oldest first."""
     from streams.memory_backup import backups
+    from streams.settings import Settings
 
-    for path in backups(_folder(cluster())):
+    for path in backups(_folder(Settings())):  # where stores are lost a broker may be away, too
         typer.echo(str(path))
 
 
@@ -184,7 +185,7 @@ def _backed_up(settings: Settings, shops: set[str]) -> Path:
     import asyncio
 
     from streams.clock import SystemClock
-    from streams.memory_backup import back_up
+    from streams.memory_backup import alone, back_up
     from streams.memory_stores import open_stores
 
     async def work() -> Path:
@@ -194,7 +195,8 @@ def _backed_up(settings: Settings, shops: set[str]) -> Path:
         finally:
             await stores.close()
 
-    return asyncio.run(work())
+    with alone(_folder(settings)):
+        return asyncio.run(work())
 
 
 def _folder(settings: Settings) -> Path:

@@ -5,16 +5,26 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from memory.facts.embedded import EmbeddedFacts
 from memory.relations.embedded import EmbeddedRelations
-from streams.memory_backup import backups, half_made
+from streams.memory_backup import alone, backups, half_made
 from streams.memory_stores import MemoryStores
 
 FILES = {"outbox.sqlite": "outbox", "spool.sqlite": "spool"}  # below data_dir: the gateway's, and their tables
+
+
+async def clear(stores: MemoryStores, folder: Path, conversations: Collection[str]) -> tuple[int, int, int]:
+    """Remove their facts and relations, from the backups below `folder`, too; how many, and of how many files.
+
+    Their keys are gone by then: what a restore read before that is done when this begins.
+    """
+    with alone(folder):
+        facts, relations = await clear_stores(stores, conversations)
+        return facts, relations, await clear_backups(folder, conversations)
 
 
 async def clear_stores(stores: MemoryStores, conversations: Iterable[str]) -> tuple[int, int]:

@@ -134,3 +134,14 @@ def test_a_wrong_gateway_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> No
     assert found is not None
     assert found[0].startswith("Settings: INTERLOCK_GATEWAY_KEY: ")
     assert "secret" not in found[0]
+
+
+def test_backups_are_listed_without_a_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where stores were lost a broker may be away, too: the list reads a folder and nothing else (R-004-11)."""
+    (tmp_path / "backups" / "20260105T020000.000Z").mkdir(parents=True)
+    monkeypatch.setenv("INTERLOCK_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("INTERLOCK_BOOTSTRAP_SERVERS", raising=False)
+
+    done = CliRunner().invoke(build(), ["memory", "backups"])
+
+    assert (0, f"{tmp_path}/backups/20260105T020000.000Z\n") == (done.exit_code, done.output)

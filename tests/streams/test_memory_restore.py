@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from schemas.errors import InterlockError
 from schemas.memory import MemoryWrite
 from streams.memory_backup import back_up, backups
 from streams.memory_restore import Register, Restore, RestoreError, files_of, opened, restored_event
-from streams.privacy.stores import clear_backups, clear_stores
+from streams.privacy.stores import clear, clear_backups, clear_stores
 from tests.streams.keeping import T0, Bench, records, trail, wanted, writes
 
 MADE = list(writes(42))  # two of each key, of seven customers
@@ -139,6 +141,29 @@ async def test_who_is_forgotten_meanwhile_does_not_come_back(world: World) -> No
 
     assert [] == (await world.trail())[f"{LOST}/preference/carrier"]
     assert 0 == await world.steps(LOST)
+
+
+async def test_forgetting_waits_for_a_restore(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """What the restore works on is not taken from under it, and what it had read is cleared behind it (promise 9)."""
+    made, done, threads = await world.filled(), list[tuple[int, int, int]](), list[threading.Thread]()
+
+    def forget() -> None:
+        done.append(asyncio.run(clear(world.bench.stores, world.backups, [LOST])))
+
+    def register() -> Sequence[MemoryWrite]:
+        if not threads:
+            threads.append(threading.Thread(target=forget))
+            threads[0].start()
+            threads[0].join(0.5)
+        assert not done
+        return MADE
+
+    await world.restore(made, register=register)
+    threads[0].join(30)
+
+    assert (6, 2) == (done[0][0], done[0][2])
+    assert 0 == await world.steps(LOST)
+    assert "another command is at work" in caplog.text
 
 
 async def test_what_keepers_apply_meanwhile_is_not_lost(world: World) -> None:
