@@ -198,6 +198,18 @@ class Keeper:
     async def _put(self, partition: int, wanted: Sequence[MemoryWrite]) -> dict[str, str]:
         if not wanted:
             return {}
+        while True:
+            begun = self._left(wanted)
+            refused = await self._stored(partition, wanted)
+            gone = {key_of(write.key).conversation for write in begun if self._forgotten(write)}
+            if not gone:
+                break
+            for name in gone:  # forgotten while a store took it: whoever cleared the stores may have been too early
+                await self._clear(partition, wanted, name)
+        self._count("applied", len(wanted) - len(refused))
+        return refused
+
+    async def _stored(self, partition: int, wanted: Sequence[MemoryWrite]) -> dict[str, str]:
         put = await self._until("facts", partition, wanted,
                                 lambda: self._stores.facts.put([*map(fact_of, self._left(wanted))]))  # fmt: skip
         crash("keeper.facts")
@@ -208,8 +220,12 @@ class Keeper:
                 [one for write in self._left(stored) for one in relations_of(write)]))  # fmt: skip
             refused |= {one.write_id: f"the store of relations: {one.reason}" for one in merged.failed}
         crash("keeper.relations")
-        self._count("applied", len(wanted) - len(refused))
         return refused
+
+    async def _clear(self, partition: int, writes: Sequence[MemoryWrite], customer: str) -> None:
+        shop, stores = customer.partition("/")[0], self._stores
+        await self._until("facts", partition, writes, lambda: stores.facts.delete_customer(shop, customer))
+        await self._until("relations", partition, writes, lambda: stores.relations.delete_customer(shop, customer))
 
     def _left(self, writes: Iterable[MemoryWrite]) -> list[MemoryWrite]:
         """Those whose customer was not forgotten while they waited for a store."""

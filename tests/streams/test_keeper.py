@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memory.facts.port import Fact, PutResult
 from memory.sealing import open_seal
 from schemas.events import Seal
 from schemas.memory import MemoryWrite
@@ -17,6 +19,7 @@ from schemas.topics import MEMORY_TOPIC
 from streams.clock import SystemClock
 from streams.keeper import Keeper
 from streams.keeper_source import KafkaKeeping, LocalKeeping
+from streams.privacy.stores import clear_stores
 from streams.replay.chain import REDRIVE_HEADER
 from streams.replay.letters import letters
 from streams.replay.local import LocalSource
@@ -232,6 +235,26 @@ async def test_nobody_comes_back_by_a_write_that_waited(tmp_path: Path) -> None:
     await keeping
     assert [[], ["w-1"]] == list((await trail(bench.facts, made)).values())
     assert {} != bench.offsets
+
+
+async def test_nobody_comes_back_by_a_write_that_was_under_way(tmp_path: Path) -> None:
+    """A customer who is forgotten while a store takes their write is in neither afterwards; others are (promise 9)."""
+    bench, made = Bench(tmp_path), list(writes(14))
+    bench.publish(records(made))
+    store = bench.facts.put
+
+    async def slow(facts: Sequence[Fact]) -> PutResult:
+        if bench.keys.forgotten("demo/web/u-1") is None:
+            bench.keys.forget("demo/web/u-1", T0 + 100)
+            await clear_stores(bench.stores, ["demo/web/u-1"])  # too early: what follows was under way
+        return await store(facts)
+
+    bench.facts.put = slow  # type: ignore[method-assign]
+    await bench.keep()
+
+    assert {key: [] if "/u-1/" in key else ids for key, ids in wanted(made).items()} == await trail(bench.facts, made)
+    paths = [await bench.relations.customer_path("demo", f"demo/web/u-{n}", T0, T0 + 100) for n in (1, 2)]
+    assert [0, 1] == [len(path) for path in paths]
 
 
 class _Client:
