@@ -43,6 +43,8 @@ def explain(error: BaseException) -> tuple[str, int] | None:
     kind = type(error)
     if kind.__module__ == "pydantic_core._pydantic_core" and kind.__name__ == "ValidationError":
         return _fields(error), USAGE_ERROR
+    if kind.__module__ == "pydantic_settings.exceptions":
+        return _no_json(error), USAGE_ERROR
     if kind.__module__.partition(".")[0] in PACKAGES or isinstance(error, OSError):
         return f"{str(error) or kind.__name__}", 1
     if kind.__module__.partition(".")[0] in {"httpx", "cimpl", "confluent_kafka"}:
@@ -62,6 +64,12 @@ def _fields(error: BaseException) -> str:
             ": ".join(part for part in (f"INTERLOCK_{where.upper()}" if settings and where else where, said) if part)
         )
     return f"{title}: " + "; ".join(lines)
+
+
+def _no_json(error: BaseException) -> str:
+    """The setting that can't be parsed, and where; its value may be a secret."""
+    _, name, *_ = str(error).split('"')
+    return f"Settings: INTERLOCK_{name.upper()}: expected JSON ({error.__cause__})"
 
 
 def main() -> None:

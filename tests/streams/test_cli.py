@@ -91,6 +91,16 @@ def test_wrong_setting_names_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0].startswith("Settings: INTERLOCK_PARTITIONS: ")
 
 
+def test_a_setting_that_is_no_json_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slip of the pen in a setting of several values is told by name and place; the value may be a secret."""
+    monkeypatch.setenv("INTERLOCK_TOOL_TOKENS", '{"crm_token": secret-of-the-crm}')
+
+    done = _run("down", cwd=tmp_path)
+
+    line = "interlock: Settings: INTERLOCK_TOOL_TOKENS: expected JSON (Expecting value: line 1 column 15 (char 14))\n"
+    assert (2, line) == (done.returncode, done.stderr)
+
+
 def test_a_gateway_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """`reviews` says where it looked for the gateway and how to start one, not that a connection was refused."""
     monkeypatch.setenv("INTERLOCK_GATEWAY_URL", "http://127.0.0.1:1")
