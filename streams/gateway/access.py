@@ -30,6 +30,7 @@ OWN_KINDS = frozenset({"message", "recall", "edit", "heartbeat", "presence", "ra
 MIN_KEY = 32  # characters: 128 bits even where they are hexadecimal
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,30}")  # shorter than a key: a key in the wrong place is never shown
 _SCHEME = "bearer "
+_HOST = re.compile(r"https?://(\[[0-9a-f:.]+\]|[^:/\[\]]+)(?::[0-9]+)?")
 _OPEN = "whoever reaches the gateway may link customers, decide reviews and speak as anybody"
 
 Right = Literal["publish", "decide", "deliver"]
@@ -47,12 +48,12 @@ class ExposedError(InterlockError):
 
 
 class KeyRefusedError(RefusedError):
-    """No key, one that nobody holds, or one that may not do this; counted as a security refusal."""
+    """No key, one that nobody holds or that may not do this, or a foreign page; counted as a security refusal."""
 
     kind = "key"
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(status, code, message, "authorization")
+    def __init__(self, status: int, code: str, message: str, field: str = "authorization") -> None:
+        super().__init__(status, code, message, field)
 
 
 class Holder(Model):
@@ -122,6 +123,7 @@ class Access:
     def need(self, headers: Mapping[str, str], right: Right, what: str) -> None:
         """Refuse unless the request's key may do this. Raises KeyRefusedError; `what` is named in its words."""
         if self._file is None:
+            _check_origin(headers.get("origin"), what)
             return
         self._refresh(self._file)
         shown = headers.get("authorization", "")
@@ -187,6 +189,26 @@ def check_exposure(file: Path | None, address: str) -> None:
                    f" Set {SETTING}, or INTERLOCK_HOST=127.0.0.1")  # fmt: skip
         raise ExposedError(message)
     log.warning("no producer keys: %s. A proxy must let nobody else in; %s names a file of keys", _OPEN, SETTING)
+
+
+def _check_origin(origin: str | None, what: str) -> None:
+    """Loopback keeps no page of the web out: a browser on this machine posts for it. Raises KeyRefusedError.
+
+    A service names no origin, and a page cannot leave its own out; a name that was made to point here is its own still.
+    """
+    if origin is None:
+        return
+    host = _HOST.fullmatch(origin)
+    if host is None or not _is_here(host[1].strip("[]")):
+        message = f"{what} is not taken from a page of another machine while the gateway has no keys"
+        raise KeyRefusedError(403, "foreign_page", message, "origin")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def bearer(key: str) -> dict[str, str]:

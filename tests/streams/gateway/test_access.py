@@ -107,6 +107,24 @@ async def test_without_a_file_nothing_needs_a_key() -> None:
         assert {202} == {one.status_code for one in answers}
 
 
+@pytest.mark.parametrize(("origin", "status"), [
+    ("http://localhost:8080", 202), ("http://127.0.0.1", 202), ("http://[::1]:3000", 202),
+    ("https://evil.example", 403), ("http://localhost.evil.example:8080", 403), ("http://127.0.0.1.evil.example", 403),
+    ("null", 403), ("", 403),
+    ("http://localhost:8080@evil.example", 403), ("http://192.0.2.7:8080", 403),
+])  # fmt: skip
+async def test_without_a_file_no_page_of_the_web_is_let_in(origin: str, status: int) -> None:
+    """A site that somebody on this machine looks at can post to loopback; of what needs a key elsewhere, nothing."""
+    async with web() as w:
+        answers = [await w.post(path, body, **headers, origin=origin)
+                   for path, body, headers, _ in PRIVILEGED.values()]  # fmt: skip
+        customer = await w.post("/v1/events", event(), origin=origin)
+
+        assert {status} == {one.status_code for one in answers}
+        assert 202 == customer.status_code
+        assert (status == 403) == (w.metrics.value("interlock_security_refusals_total", "key") == len(answers))
+
+
 async def test_a_key_of_many_rights_and_the_schemes_case(tmp_path: Path) -> None:
     """A holder may have several rights; `bearer` is the same as `Bearer`, and another scheme is no key."""
     holders = {"all": {"keys": [ORDERS], "may": ["publish", "decide", "deliver"]}}
