@@ -145,6 +145,26 @@ async def test_a_round_without_customers_fails(monkeypatch: pytest.MonkeyPatch) 
         await kills._round(runner, [], random.Random(1), "kills-1", 0)
 
 
+@pytest.mark.parametrize(
+    ("fault", "late"),
+    [
+        ("went on 16.0 s after the death", True),
+        ("all partitions were open 15.4 s after the death", True),
+        ("worker-3-x: 4 open partitions: not within 90 s", True),
+        ("worker-3-x died when all conversations were over", True),
+        ("x/web/c-1: refund ('500618', 5000): 0 times, expected 1", False),
+        ("x/web/c-1: step 2: refund.confirm not heard within 75000 ms", False),
+        ("x/web/c-1: not in the register at all", False),
+        ("worker-3 ended by itself with 1:\nTraceback", False),
+        ("Traceback (most recent call last):\n...", False),
+    ],
+)
+def test_only_lateness_is_worth_another_run(fault: str, *, late: bool) -> None:
+    """What a customer was told, and an end by itself, count at once: a repetition that passes shows nothing."""
+    assert late == Report("x", faults=[fault]).slipped
+    assert not Report("x", faults=[fault, "x/web/c-1: not in the register at all"]).slipped
+
+
 def test_a_violation_has_no_excuse() -> None:
     """What was lost or done twice fails the run, whatever a repetition shows (promise 10)."""
     report = Report("x", faults=["late"], violations=[Violation("fork", "c", 3, "state.diffs [0] at 7", "twice")])
