@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from agents.understanding.lexicon import FLAGS
 
-_CLAUSE_END = re.compile(r"[,;。!?\n、]+|(?<![.A-Z])\.(?=\s|$)", re.ASCII)
+_CLAUSE_END = re.compile(r"[,;。!?\n、]+|(?<![.A-Z])\.(?=\s|$)|(?<=[0-9a-z])\.{2,}", re.ASCII)
 _GOES_ON = re.compile(
     r"\s*(?:改[成为到]|换成|改寄|应该是|也就是)"
 )  # "改手机号，改成138…": what it is changed to is no new wish

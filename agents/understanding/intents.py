@@ -26,11 +26,16 @@ ORDERED = frozenset(
      "change_phone", "change_order", "invoice", "logistics", "hurry_up", "payment"}
 )  # fmt: skip
 TASKS = QUERIES | ORDERED | {"account", "complaint", "human", "stop", "out_of_scope"}
+_DONE = ORDERED - QUERIES - {"hurry_up", "payment"} | {"stop"}  # what has something done, or undone
 COURTESIES = frozenset({"greeting", "thanks"})
 # A wish for goods to go back is the wish for their money, and so is the question after it: one flow, not two.
 KIN = {"return": "refund", "return_status": "refund_status", "hurry_up": "logistics"}
 _LONGEST_ANSWER = 40  # characters of a clause that may still be nothing but a yes, a no or a courtesy
-_CANCELS = re.compile(r"(?:cancel|取消)(?!.*(?:refund|return|退))", re.IGNORECASE)  # a refund is stopped
+_CANCELS = re.compile(
+    r"(?:cancel(?!l?ation)|取消)(?!.*(?:refund|return|exchange|replacement|退|换))", re.IGNORECASE
+)  # a refund is stopped
+# "Refund it, I won't send it back" is about the goods alone
+_GOODS = re.compile(r"退货(?!.*了)|\breturn(?!.*(?:any ?more|any longer|after all|now))", re.IGNORECASE)
 CLEAR = 0.6  # below it planning asks before it acts (design section 6)
 
 
@@ -63,13 +68,17 @@ def mentions(view: View, cut: Layout, context: Context, words: Lexicon) -> list[
         if not scores and index not in unwanted and (bare := denials.few(view.text, segment)) is not None:
             unwanted[index] = bare
         _answers(view, segment, scores, context, words)
-        for strong in list(scores):
+        for strong in sorted(
+            scores, key=lambda one: one != "stop"
+        ):  # "宁可退款也不换货": what is stopped hushes nothing
             # A suppressed intent may be a key itself: it hushes nothing any more once it is gone.
             for weak in words.suppresses.get(strong, ()) if strong in scores else ():
                 if weak in scores and (strong != "stop" or _stops(view.text, scores["stop"], weak, scores[weak])):
                     scores.pop(weak)
     found = [mention for index, scores in enumerate(by_segment) for mention in _scored(index, scores, words)]
-    found += _denials(unwanted, {mention.segment for mention in found if mention.intent in TASKS}, words)
+    found += _denials(
+        unwanted, {one.segment for one in found if one.intent in TASKS and one.confidence >= CLEAR}, words
+    )
     best = max((mention.confidence for mention in found), default=0.0)
     floor = CLEAR if best >= CLEAR else words.scoring.abstain  # a hint beside a clear wish is no wish
     return sorted((mention for mention in found if mention.confidence >= floor), key=lambda mention: mention.start)
@@ -92,7 +101,9 @@ def _noted(view: View, cut: Layout, words: Lexicon) -> tuple[list[dict[str, _Sco
         no = [one for one in ordered if denials.denied(view.text, segment, one[1], one[2])]
         if no:
             unwanted[index] = no[0]
-        spans = sorted([*spans, *(one[1:] for one in no)])  # in "没说要改地址" the address alone is no wish either
+        spans = sorted(
+            [*spans, *((one[1], denials.until(view.text, one[2])) for one in no)]
+        )  # in "没说要改地址" the address alone is no wish either
         for pattern, span in found:
             if pattern.intent not in ORDERED or not _within(span[0], spans):
                 _note(by_segment[index], pattern, span)
@@ -133,9 +144,7 @@ def wanted(spoken: Sequence[Mention], text: str, cut: Layout, *, order_named: bo
     ordered = sorted({one.segment for one in told if one.intent in ORDERED})
     first = denials.taken_back(text, cut, ordered)
     told = [one for one in told if one.segment >= first or one.intent not in ORDERED]
-    # "Cancel 1001 ... wait, don't cancel it": said last, it counts
-    later = {KIN.get(one.denies, one.denies): one.segment for one in told if one.denies is not None}
-    told = [one for one in told if one.segment >= later.get(KIN.get(one.intent, one.intent), 0)]
+    told = _standing(told, text, cut)
     if ordered and denials.ends(text, cut):
         return [replace(one, intent="stop") if one.intent in ORDERED else one for one in told if one.intent != "deny"]
     again = {
@@ -147,6 +156,34 @@ def wanted(spoken: Sequence[Mention], text: str, cut: Layout, *, order_named: bo
     if any(one.intent == "cancel" for one in told):
         return [one for one in told if id(one) not in again]
     return [replace(one, intent="cancel") if id(one) in again and order_named else one for one in told]
+
+
+def _standing(told: list[Mention], text: str, cut: Layout) -> list[Mention]:
+    """Without the wishes that a later stop is about ("cancel 1001 ... wait, don't cancel it"): said last, it counts."""
+    last = max((one.segment for one in told if one.intent in _DONE), default=0)
+    stops = [one for one in told if one.intent == "stop"][-8:]  # a message may have thousands
+    left = [
+        one
+        for one in told
+        if one.intent not in ORDERED
+        or not (
+            denials.given_up(text, cut, one.segment, last)
+            or any(stop.segment > one.segment and _about(stop, one, text, cut) for stop in stops)
+        )
+    ]
+    gone = [] if any(one.intent in TASKS for one in left) else [one for one in told if one.intent in ORDERED]
+    return [*left, *(replace(one, intent="stop", denies=one.intent) for one in gone[:1])]
+
+
+def _about(stop: Mention, wish: Mention, text: str, cut: Layout) -> bool:
+    family = denials.stopped(text[stop.start : stop.end]) or frozenset()
+    if stop.denies is not None:
+        family |= {stop.denies}
+    if wish.intent == "refund" and _GOODS.search(text, stop.start, cut.segments[stop.segment].end):
+        return False
+    kin = {KIN.get(one, one) for one in family}
+    span = (stop.segment, stop.start, stop.end)
+    return KIN.get(wish.intent, wish.intent) in kin and denials.stops_all(text, cut, span, wish.segment)
 
 
 def _note(scores: dict[str, _Score], pattern: Pattern, span: tuple[int, int]) -> None:

@@ -36,6 +36,15 @@ def told(text: str, flow: str | None = None) -> Told:
         ("Don't cancel order 1001, just change the address", [("change_address", "1001")]),
         ("I do not want to cancel, I want to return it", [("return", None)]),
         ("I'm not here about a refund, I need an invoice for 1001", [("invoice", "1001")]),
+        ("谁说我要退1001了？我是要开发票", [("invoice", "1001")]),
+        ("与其换货不如直接退款，订单1001", [("refund", "1001")]),
+        ("宁可退款也不换货，1001", [("refund", "1001")]),
+        ("地址没写错，不用改，我就问1001到哪了", [("logistics", "1001")]),
+        ("别让我退货，直接退款1001", [("refund", "1001")]),
+        ("No need for an exchange, a refund for 1001 is fine", [("refund", "1001")]),
+        ("Forget about the exchange, just refund 1001", [("refund", "1001")]),
+        ("Don't send me an invoice, send me my money back for 1001", [("refund", "1001")]),
+        ("I'd rather have my money back than a replacement for order 1001", [("refund", "1001")]),
     ],
 )
 def test_a_denied_wish_beside_another_is_none(text: str, expected: Told) -> None:
@@ -48,6 +57,13 @@ def test_a_denied_wish_beside_another_is_none(text: str, expected: Told) -> None
     [
         "我没说要取消订单", "我没让你们取消订单啊", "没有要退的", "我不打算退货", "I'm not going to return it",
         "I don't want to cancel", "I did not ask for a refund", "please don't cancel my order",
+        "我什么时候说过要取消1001？", "我哪里说要退款了？", "我再想想，1001先不取消了", "只要今天发货我就不取消1001",
+        "取消换货1001", "不想退了，能撤销1001的退款申请吗", "1001的退款我不要了", "我要退1001，现在不退了",
+        "我要退1001，算了", "本来想退1001，现在不退了", "卖家让我申请退款1001，我不同意",
+        "Nobody asked you to cancel 1001", "I have no intention of returning 1001", "I decided against returning 1001",
+        "I won't be returning 1001 after all", "Please undo the cancellation of 1001", "cancel the exchange for 1001",
+        "Please ignore my return request for 1001", "I was going to cancel 1001 but changed my mind",
+        "I was going to return 1001 but I'll keep it", "There's no need to refund 1001",
         "cancel my refund request for 1001", "取消1001，等等，先别取消", "cancel 1001... wait, no, don't",
     ],
 )  # fmt: skip
@@ -75,6 +91,14 @@ def test_a_denied_wish_alone_is_a_stop(text: str) -> None:
         ("I can't wait any longer, cancel my order", "cancel"),
         ("不等了，取消订单", "cancel"),
         ("别退到银行卡，退到微信吧", "refund"),
+        ("the seller refused to refund 1001", "refund"),
+        ("you won't refund 1001", "refund"),
+        ("don't forget my refund for 1001", "refund"),
+        ("refund 1001. no need for a return label", "refund"),
+        ("我要退款1001，不要退货", "refund"),
+        ("我要退1001，你们就是不退", "refund"),
+        ("退1001的裤子，别退衣服", "refund"),
+        ("客服只退一半，我要退款1001，我不同意", "refund"),
     ],
 )
 def test_a_no_about_something_else_denies_nothing(text: str, intent: str) -> None:
@@ -97,6 +121,20 @@ def test_a_no_about_something_else_denies_nothing(text: str, intent: str) -> Non
         ("1001退款，1002别退", ["1001"]),
         ("只退1001，1002不要动", ["1001"]),
         ("别取消1001，取消1002", ["1002"]),
+        ("取消1001，别取消1002", ["1001"]),
+        ("Cancel 1001, don't cancel 1002", ["1001"]),
+        ("Cancel 1001, keep 1002", ["1001"]),
+        ("cancel 1001 and 1002, leave 1003 alone", ["1001", "1002"]),
+        ("return 1002. Don't touch 1001.", ["1002"]),
+        ("Refund 1002; 1001 I'd like to keep", ["1002"]),
+        ("1001 is fine, 1002 is broken, refund it", ["1002"]),
+        ("1001我留着，1002退款", ["1002"]),
+        ("1001不用管了，1002麻烦退一下", ["1002"]),
+        ("1001没问题，1002有问题要退款", ["1002"]),
+        ("1001已经退过了，这次退款1002", ["1002"]),
+        ("退款1001和1002，1002不退了", ["1001"]),
+        ("三个订单除了1003都退款，1001 1002 1003", ["1001", "1002"]),
+        ("keep order 1001 but change the address", ["1001"]),
     ],
 )
 def test_an_order_that_is_left_out_is_not_acted_on(text: str, orders: list[str | None]) -> None:
@@ -127,6 +165,12 @@ def test_a_corrected_number_is_the_right_one(text: str) -> None:
         ("退款1001，哦不，换货", [("exchange", "1001")]),
         ("退1001，算了还是换吧", [("exchange", "1001")]),
         ("cancel 1001, actually no, change its address", [("change_address", "1001")]),
+        ("帮我取消1001，啊不，是退货", [("return", "1001")]),
+        ("取消1001，打错了，查1001物流", [("logistics", "1001")]),
+        ("客服说可以退款，我没同意，我要换货1001", [("exchange", "1001")]),
+        ("本来打算换货，现在改主意了直接退款1001", [("refund", "1001")]),
+        ("I originally wanted a refund for 1001, but now I'd like an exchange", [("exchange", "1001")]),
+        ("I wanted to return 1001 and also change the address", [("return", "1001"), ("change_address", "1001")]),
         ("退款1001，还要换货", [("refund", "1001"), ("exchange", "1001")]),
         ("我要退款，还是换货好？", [("refund", None), ("exchange", None)]),
     ],
@@ -151,9 +195,24 @@ def test_a_condition_is_no_wish(text: str, intent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["为什么取消了我的订单", "谁让你们取消我订单的", "why was my order 1001 cancelled", "我的订单被自动取消了"]
+    "text",
+    [
+        "为什么取消了我的订单",
+        "谁让你们取消我订单的",
+        "why was my order 1001 cancelled",
+        "我的订单被自动取消了",
+        "你们擅自给我退款了1001",
+        "没经过我同意就取消了1001",
+        "谁让你们改我地址的",
+        "你们为什么把1001给我退了？",
+        "1001怎么显示已取消，我没取消啊",
+        "You cancelled my order 1001 without asking me",
+        "Who told you to change my address on order 1001?",
+        "Why did you refund 1001?",
+        "It wasn't me who cancelled 1001",
+    ],
 )
-def test_an_order_that_the_shop_cancelled_is_a_complaint(text: str) -> None:
+def test_what_the_shop_did_by_itself_is_a_complaint(text: str) -> None:
     """Asking why something was done asks nobody to do it (R-003-14: a person looks at it)."""
     assert ["complaint"] == [intent for intent, _ in told(text)]
 
