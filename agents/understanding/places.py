@@ -63,7 +63,10 @@ _NO = re.compile(
     r"\s*(?:不对|不是的?|错了|写错了?|有误|no\b|wrong\b|not that\b)[,。;!. ]*"
     r"(?:应该|要|改)?(?:是|成)?(?:it'?s|it should be|should be)?\s*", FLAGS
 )  # fmt: skip
-_FRAGMENT = re.compile(r"(?:[A-Za-z0-9一二三四五六七八九十]{1,5}(?:号楼?|楼|室|单元|栋|幢|层|座))+", FLAGS)
+_FRAGMENT = re.compile(
+    r"(?:不对|不是|错了|应该|就?是|改成|[,\s])*(?:[A-Za-z0-9一二三四五六七八九十]{1,5}(?:号楼?|楼|室|单元|栋|幢|层|座))+",
+    FLAGS,
+)
 _LEAD = re.compile(
     r"^(?:我的?|新的?|收货|地址|现在|住在?|在|是|请|帮我|寄到?|送到?|改[成到为]|:|,|\s|(?:it'?s|my|new|address|is|to)\b)+",
     FLAGS,
