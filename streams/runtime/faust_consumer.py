@@ -30,6 +30,7 @@ log = logging.getLogger("interlock.consumer")
 
 FETCH_WAIT_MS = 200  # a fetch of silent partitions returns after this, so that a resumed one waits no longer
 FETCH_GAP_S = 0.015  # a fetch lists every topic partition: without a pause, light traffic costs one for each record
+FETCH_BYTES = 4 * 1024 * 1024  # of one answer: heartbeats wait in the same loop while it is taken apart
 BATCH = 500  # records taken from the fetcher at once
 IDLE_S = 0.25  # wait for records, where nothing is held back
 TELL_S = 1.0  # telling the group our offsets may take so long; it is for information
@@ -130,6 +131,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             heartbeat_interval_ms=settings.heartbeat_ms,
             rebalance_timeout_ms=max(30_000, settings.session_timeout_ms),
             max_poll_interval_ms=settings.poll_limit_ms,
+            fetch_max_bytes=FETCH_BYTES,
             max_partition_fetch_bytes=2 * 1024 * 1024,
             fetch_max_wait_ms=FETCH_WAIT_MS,
             request_timeout_ms=40_000,
