@@ -17,6 +17,7 @@ _NUMBER = re.compile(
     r"|\s*(?:the\s+)?(?P<en>first|second|third|fourth|fifth)(?:\s+(?:one|option|choice|order))?(?:\s+please)?\s*[.!]?\s*",
     re.IGNORECASE,
 )
+_LONGEST_NUMBER = 64  # characters of a message that is a number and nothing else
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -100,7 +101,7 @@ def choice_number(message: NormalizedMessage) -> int | None:
     for found in message.evidence:
         if found.field == "choice" and found.value.isascii() and found.value.isdigit():
             return int(found.value)
-    plain = _NUMBER.fullmatch(message.text)
+    plain = _NUMBER.fullmatch(message.text) if len(message.text) <= _LONGEST_NUMBER else None
     if plain is None:
         return None
     if plain["en"]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from tests.agents.support import Chat, order
+from agents.planning.wishes import choice_number
+from tests.agents.support import Chat, message, order
 
 
 @pytest.mark.parametrize("text", ["我想改到", "老地方", "你们几点下班呢", "can you do that?"])
@@ -37,3 +40,10 @@ def test_a_phone_is_confirmed_with_its_address() -> None:
     chat.say("电话不对，是13900002222")
     assert ["address.confirm"] == chat.result(order("1006", status="paid"))
     assert "上海市静安区南京路1号, 139****2222" in chat.text()
+
+
+def test_a_long_message_of_nothing_is_no_number_and_costs_little() -> None:
+    """20,000 spaces before a word are looked at once (promise 10)."""
+    started = time.perf_counter()
+    assert choice_number(message(" " * 19_990 + "x", "out_of_scope")) is None
+    assert time.perf_counter() - started < 0.5

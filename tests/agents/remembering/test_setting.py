@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import pytest
+
+from agents.remembering.lexicon import rules
 from agents.remembering.step import make_step
 from memory.bus import empty
 from schemas.cloudevents import root
@@ -63,3 +67,11 @@ def test_what_has_that_value_already_is_no_write() -> None:
     """Carried out twice it is one write (R-004-11)."""
     state = decide(empty(WHO)).state
     assert f"{KEY} has that value already" == refused(decide(state, head=state["memory"]["known"][KEY]["write_id"]))
+
+
+@pytest.mark.parametrize("text", ["1" * 20_000, "会" * 20_000, "i will " * 2_800, "3个工作" * 5_000])
+def test_a_colleagues_long_text_is_searched_in_bounded_time(text: str) -> None:
+    """While one word is looked for, no heartbeat is sent: 20,000 characters of anything cost little (promise 10)."""
+    started = time.perf_counter()
+    rules().staff_promises.search(text)
+    assert time.perf_counter() - started < 0.5
