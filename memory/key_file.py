@@ -17,6 +17,7 @@ from pathlib import Path
 
 from memory.master_keys import MasterKeys, SealError, Wrapper, master_keys
 from memory.sealing import HeldError, Hold, new_key
+from memory.write_ahead import write_ahead
 
 _CACHED = 10_000  # keys held in memory a process: 100 bytes each
 _BATCH = 500  # keys wrapped anew in one transaction, so that others get their turn
@@ -32,6 +33,8 @@ CREATE TABLE IF NOT EXISTS forgotten (owner TEXT PRIMARY KEY, at INTEGER NOT NUL
 INSERT OR IGNORE INTO epoch VALUES (1, 0);
 """
 
+BUSY_SECONDS = 10.0  # another process makes a key for so long at most
+
 
 class FileKeyStore:
     """See KeyStore; safe to use from several threads and processes. `wrapper` may be the bytes of one master key."""
@@ -45,9 +48,9 @@ class FileKeyStore:
         self._lock = threading.RLock()
         self._cache: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._ids: dict[str, str] = {}
-        self._db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         # FULL: a key is durable before anything is sealed under it; a lost key is a lost message.
-        self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;")
+        write_ahead(self._db, BUSY_SECONDS)
         self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
         self._epoch = self._generation()
 

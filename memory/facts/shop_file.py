@@ -17,6 +17,7 @@ from memory.facts.nearest import Index
 from memory.facts.port import Fact, FactsError
 from memory.facts.ranking import fact_text
 from memory.facts.vectors import Vector, tokens
+from memory.write_ahead import write_ahead
 
 CUSTOMER_MAX = 2_000  # facts of one customer that are all compared, the newest
 CANDIDATES = 200  # facts of a whole shop whose whole vectors are compared
@@ -74,7 +75,7 @@ class ShopFile:
         # used by one thread at a time, whichever that is
         self._db = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
         try:
-            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;")
+            write_ahead(self._db, busy_s)
             self._db.executescript(_TABLES)
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('vectors', ?)", (vectors,))
             found = self._meta("vectors")

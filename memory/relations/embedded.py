@@ -26,6 +26,7 @@ from memory.relations.port import (
     Step,
 )  # fmt: skip
 from memory.relations.schema import EdgeRow, NodeRow, rows
+from memory.write_ahead import write_ahead
 
 BUSY_SECONDS = 10.0  # another process writes for so long at most
 CACHE_KIB = 32_768  # of each connection: the upper part of a million relations' indexes
@@ -107,7 +108,7 @@ class EmbeddedRelations:
         self._writer = _connect(path, busy_s)
         try:
             # a write that was acknowledged is on disk, and what is forgotten leaves no trace in free pages
-            self._writer.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;")
+            write_ahead(self._writer, busy_s)
             found = self._writer.execute("PRAGMA user_version").fetchone()[0]
             if found not in (0, FORMAT):
                 message = f"{path}: written by another version ({found}): start it, or move the file away"
