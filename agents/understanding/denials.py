@@ -166,14 +166,14 @@ def denied(text: str, segment: Segment, start: int, end: int) -> bool:
     left = max(segment.start, start - _LONGEST)
     if _STAYS.match(text, end):  # "地址不变"
         return True
-    if any(match.end() in (start, _after_modal(text, start)) for match in _RHETORICAL.finditer(text, left, end)):
+    wished = _after_modal(text, start)
+    if any(match.end() in (start, wished) for match in _RHETORICAL.finditer(text, left, end)):
         return True
     if not _ANY.search(text, left, end):  # nearly always
         return False
-    modal = _MODAL.match(text, start)
-    places = [start] if not _OWN.match(text, start) else []  # "别退到银行卡" is about the way, not the wish
-    if modal is not None:
-        places.append(modal.end())
+    places = {start, wished}
+    if _OWN.match(text, start):  # "别退到银行卡" is about the way, not the wish
+        places.remove(start)
     if not any(_DENIES.search(text[left:place]) for place in places):
         inner = _FEW.search(text, left, end + 1)  # "did not ask for a refund" begins with its denial
         if inner is None or inner.end() != end:

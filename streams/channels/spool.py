@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from memory.write_ahead import write_ahead
 from schemas import codec
 from streams.runtime.ports import Fact
 
@@ -48,7 +49,8 @@ class Spool:
         self._most = most
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=1, check_same_thread=False)
         # full: what the channel was told is safe must survive a power cut. Deleted rows are overwritten
-        self._db.executescript("pragma journal_mode=wal; pragma synchronous=full; pragma secure_delete=on;" + _TABLE)
+        write_ahead(self._db, 1)
+        self._db.executescript(_TABLE)
         self._thread = ThreadPoolExecutor(1, "spool")
         self._rows = int(self._db.execute("select count(*) from spool").fetchone()[0])
         self._coming = 0

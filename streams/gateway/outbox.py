@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 
 from memory.sealing import KeyStore, open_seal, seal
+from memory.write_ahead import write_ahead
 from schemas.delivery import OutboundMessage
 from schemas.events import Seal
 
@@ -60,7 +61,8 @@ class Outbox:
         self._keys = keys
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
         # full: a 202 makes the message `sent`, so it must survive a power cut
-        self._db.executescript("pragma journal_mode=wal; pragma synchronous=full; pragma secure_delete=on;" + _TABLE)
+        write_ahead(self._db, 10)
+        self._db.executescript(_TABLE)
         self._waiting: list[tuple[str, OutboundMessage, asyncio.Future[Kept]]] = []
         self._news: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
 
